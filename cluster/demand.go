@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Demand is what a session wanted of one offer and could not place on real
+// capacity. Loans that are intended upon it use it up; the next session
+// replaces it.
+type Demand struct {
+	Resource string `json:"resource"`
+	Provider string `json:"provider"`
+	Units    int64  `json:"units"`
+	// Jobs are the ids of the waiting jobs that the units would let run.
+	Jobs   []int64 `json:"jobs"`
+	Reason string  `json:"reason"`
+}
+
+// CompareDemand orders demand by resource, then provider.
+func CompareDemand(a, b Demand) int {
+	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Provider, b.Provider))
+}
+
+// IdleSupply is what a session found unused of one resource: units that no
+// running job uses, no waiting job reserves and that are not kept back.
+type IdleSupply struct {
+	Resource string `json:"resource"`
+	Units    int64  `json:"units"`
+	// Since is when the unit that has been idle longest became so.
+	Since Time `json:"since"`
+}
+
+// IdleLot is a number of units that have been idle since one instant.
+type IdleLot struct {
+	Units int64 `json:"units"`
+	Since Time  `json:"since"`
+}
+
+// IdleClock knows for each idle unit since when it is idle, as lots from the
+// oldest to the youngest. Units are alike, so use takes the youngest and what
+// has been idle longest stays so: that is what can be given back first.
+type IdleClock []IdleLot
+
+// Units answers how many units are idle.
+func (c IdleClock) Units() int64 {
+	var n int64
+	for _, lot := range c {
+		n += lot.Units
+	}
+	return n
+}
+
+// Since answers when the oldest idle unit became so; zero when none is idle.
+func (c IdleClock) Since() Time {
+	if len(c) == 0 {
+		return 0
+	}
+	return c[0].Since
+}
+
+// Follow answers the clock after `units` were found idle at `now`.
+func (c IdleClock) Follow(units int64, now Time) IdleClock {
+	units = max(units, 0)
+	next := slices.Clone(c)
+	if more := units - c.Units(); more > 0 {
+		if n := len(next); n > 0 && next[n-1].Since == now {
+			next[n-1].Units += more
+			return next
+		}
+		return append(next, IdleLot{Units: more, Since: now})
+	}
+	for used := c.Units() - units; used > 0; {
+		youngest := &next[len(next)-1]
+		taken := min(used, youngest.Units)
+		youngest.Units -= taken
+		used -= taken
+		if youngest.Units == 0 {
+			next = next[:len(next)-1]
+		}
+	}
+	return next
+}
+
+// Take answers the clock after the oldest `units` were fenced.
+func (c IdleClock) Take(units int64) IdleClock {
+	next := slices.Clone(c)
+	for units > 0 && len(next) > 0 {
+		taken := min(units, next[0].Units)
+		next[0].Units -= taken
+		units -= taken
+		if next[0].Units == 0 {
+			next = next[1:]
+		}
+	}
+	return next
+}
+
+// Ripe answers how many units have been idle for at least `age` at `now`.
+func (c IdleClock) Ripe(age Duration, now Time) int64 {
+	var n int64
+	for _, lot := range c {
+		if lot.Since.Add(age) <= now {
+			n += lot.Units
+		}
+	}
+	return n
+}
+
+// NextRipe answers when, after `now`, more units will have been idle for
+// `age`: the earliest instant at which it is worth looking again.
+func (c IdleClock) NextRipe(age Duration, now Time) Time {
+	for _, lot := range c {
+		if ripe := lot.Since.Add(age); ripe > now {
+			return ripe
+		}
+	}
+	return now.Add(age)
+}

@@ -1,0 +1,13 @@
+package cluster
+
+// Host is a machine that has joined the cluster and runs jobs.
+type Host struct {
+	Name     string `json:"name"`
+	CPUs     int64  `json:"cpus"`
+	MemoryMB int64  `json:"memory_mb"`
+	Joined   Time   `json:"joined"`
+	LastSeen Time   `json:"last_seen"`
+	// Up is false while the host has not been heard of for too long: it keeps
+	// its jobs, and gets no new ones.
+	Up bool `json:"up"`
+}
