@@ -1,0 +1,79 @@
+package policy
+
+import (
+	"cmp"
+	"slices"
+
+	"xce.internal/elastic/cluster"
+)
+
+// HoldUntil answers when the minimum hold of a loan granted at `granted` is over.
+// The longer of the lender's and the resource's own counts.
+func HoldUntil(terms cluster.Terms, own cluster.Duration, granted cluster.Time) cluster.Time {
+	return granted.Add(max(terms.MinimumHold, own))
+}
+
+// Returnable answers the first instant from `now` on at which it makes sense
+// to give units of the loan back: not before its minimum hold is over, and,
+// where the lender bills by steps, only shortly before the next step begins,
+// since the step that has begun is paid for anyway.
+func Returnable(loan cluster.Loan, now cluster.Time) cluster.Time {
+	at := max(now, loan.HoldUntil)
+	step := loan.BillingStep
+	if step <= 0 {
+		return at
+	}
+	lead := returnLead(step)
+	begun := at.Sub(loan.Committed)
+	left := step - begun%step
+	if left <= lead {
+		return at
+	}
+	return at.Add(left - lead)
+}
+
+// returnLead is how long before a billing step's end a return is begun, so
+// that it is through in time: a tenth of the step, at most five minutes.
+func returnLead(step cluster.Duration) cluster.Duration { return min(step/10, 5*cluster.Minute) }
+
+// Share answers how many units of the loan `id` should be fenced now, and when
+// to ask again. The units that have been idle for `idleTime` are dealt to the
+// loans that may go back, the dearest first, then the oldest; a loan whose
+// lender takes no part of it back gets all its units or none.
+func Share(loans []cluster.Loan, idle cluster.IdleClock, idleTime cluster.Duration, id string, now cluster.Time) (int64, cluster.Time) {
+	var units int64
+	var own cluster.Loan
+	ripe := idle.Ripe(idleTime, now)
+	for _, loan := range ReturnOrder(loans) {
+		if loan.ID == id {
+			own = loan
+		}
+		if Returnable(loan, now) > now {
+			continue
+		}
+		give := min(ripe, loan.Borrowed)
+		if !loan.PartialReturn && give < loan.Borrowed {
+			give = 0
+		}
+		ripe -= give
+		if loan.ID == id {
+			units = give
+		}
+	}
+	return units, Returnable(own, max(idle.NextRipe(idleTime, now), own.HoldUntil))
+}
+
+// ReturnOrder answers the loans with borrowed units, those to give back first
+// at the front: the dearest, then the oldest.
+func ReturnOrder(loans []cluster.Loan) []cluster.Loan {
+	var held []cluster.Loan
+	for _, l := range loans {
+		if l.Borrowed > 0 {
+			held = append(held, l)
+		}
+	}
+	slices.SortFunc(held, func(a, b cluster.Loan) int {
+		return cmp.Or(cmp.Compare(b.Price, a.Price), cmp.Compare(a.Committed, b.Committed), cmp.Compare(a.ID, b.ID))
+	})
+	return held
+}
