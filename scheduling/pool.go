@@ -1,0 +1,160 @@
+package scheduling
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"xce.internal/elastic/cluster"
+)
+
+// pool is the supply of one resource during a session.
+type pool struct {
+	resource Resource
+	// free is what the next job may take: waiting jobs before it have taken
+	// theirs, so it may be negative.
+	free int64
+	// unreserved is what neither running nor waiting jobs of this session need.
+	unreserved int64
+	// coming is what requested loans will bring and no job counts on yet.
+	coming int64
+	// waiter is the first job that must wait for running jobs to give tokens
+	// back; those behind it raise no demand.
+	waiter  int64
+	sources []*source
+}
+
+// source is the headroom of one lender's offer.
+type source struct {
+	provider string
+	headroom int64
+	taken    int64
+	jobs     []int64
+}
+
+func newPool(r Resource, offers []cluster.Offer, now cluster.Time) *pool {
+	free := max(r.Total-r.InUse-r.KeepBack, 0)
+	p := &pool{resource: r, free: free, unreserved: free}
+	for _, l := range r.Loans {
+		if l.State == cluster.LoanRequested {
+			p.coming += l.Units
+		}
+	}
+	if r.Elastic == nil {
+		return p
+	}
+	room := p.room()
+	for _, lender := range r.Elastic.Lenders {
+		i := slices.IndexFunc(offers, func(o cluster.Offer) bool { return o.Provider == lender && o.Resource == r.Name })
+		if i < 0 || now < offers[i].BackoffUntil {
+			continue
+		}
+		headroom := min(headroomNow(offers[i], r.Loans), room)
+		if headroom > 0 {
+			p.sources = append(p.sources, &source{provider: lender, headroom: headroom})
+			room -= headroom
+		}
+	}
+	return p
+}
+
+// room is what may still be borrowed under the resource's limit.
+func (p *pool) room() int64 {
+	room := p.resource.Elastic.MaxBorrowed - p.coming
+	for _, l := range p.resource.Loans {
+		room -= l.Borrowed
+	}
+	return max(room, 0)
+}
+
+// headroomNow is what an offer still allows: our own requests since it was
+// published have taken of it.
+func headroomNow(o cluster.Offer, loans []cluster.Loan) int64 {
+	headroom := o.Headroom
+	for _, l := range loans {
+		if l.Provider == o.Provider && l.Intended > o.Published {
+			headroom -= l.Units
+		}
+	}
+	return max(headroom, 0)
+}
+
+// ceiling is the most units that a job can ever have of the pool.
+func (p *pool) ceiling() int64 {
+	return max(p.resource.Ceiling(), p.resource.Total-p.resource.KeepBack)
+}
+
+// share says how one job's need could be met.
+type share struct {
+	pool                  *pool
+	need, free, coming    int64
+	fromSources           []int64 // by the pool's sources
+	lacking, fromHeadroom int64
+}
+
+// offer works out how `units` could be met, and takes nothing.
+func (p *pool) offer(units int64) share {
+	sh := share{pool: p, need: units, fromSources: make([]int64, len(p.sources))}
+	sh.free = min(units, p.unreserved)
+	sh.coming = min(units-sh.free, p.coming)
+	sh.lacking = units - sh.free - sh.coming
+	for i, src := range p.sources {
+		n := min(sh.lacking, src.headroom-src.taken)
+		sh.fromSources[i] = n
+		sh.lacking -= n
+		sh.fromHeadroom += n
+	}
+	return sh
+}
+
+// take takes the share for a job, and tells whether anything of it is to be borrowed.
+func (sh share) take(job int64) bool {
+	sh.pool.unreserved -= sh.free
+	sh.pool.coming -= sh.coming
+	for i, n := range sh.fromSources {
+		if n > 0 {
+			src := sh.pool.sources[i]
+			src.taken += n
+			src.jobs = append(src.jobs, job)
+		}
+	}
+	return sh.fromHeadroom > 0
+}
+
+// demand answers what was taken of each source.
+func (p *pool) demand() []cluster.Demand {
+	var rows []cluster.Demand
+	for _, src := range p.sources {
+		if src.taken == 0 {
+			continue
+		}
+		rows = append(rows, cluster.Demand{
+			Resource: p.resource.Name, Provider: src.provider, Units: src.taken, Jobs: src.jobs,
+			Reason: fmt.Sprintf("%s %s for %d more %s, and nothing else", jobList(src.jobs), waits(src.jobs), src.taken, p.resource.Name),
+		})
+	}
+	return rows
+}
+
+func waits(jobs []int64) string {
+	if len(jobs) == 1 {
+		return "waits"
+	}
+	return "wait"
+}
+
+// jobList names the first jobs of a list in words.
+func jobList(jobs []int64) string {
+	const most = 5
+	names := make([]string, 0, most)
+	for _, id := range jobs[:min(len(jobs), most)] {
+		names = append(names, fmt.Sprintf("%d", id))
+	}
+	switch {
+	case len(jobs) == 1:
+		return "job " + names[0]
+	case len(jobs) > most:
+		return fmt.Sprintf("jobs %s and %d more", strings.Join(names, ", "), len(jobs)-most)
+	}
+	return "jobs " + strings.Join(names, ", ")
+}
