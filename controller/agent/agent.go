@@ -1,0 +1,156 @@
+// Package agent is a host of the builtin backend: it joins the controller, runs
+// the jobs it is assigned, each as its own process group, and reports their ends.
+//
+// What an agent knows of a job is in the job's folder, written before and by
+// the job itself. So jobs outlive the agent: one that starts again finds the
+// jobs that run and those that ended meanwhile, and starts none twice.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+)
+
+// Config is what a host says of itself.
+type Config struct {
+	Host     string
+	CPUs     int64
+	MemoryMB int64
+	// Folder keeps a folder per job.
+	Folder string
+}
+
+const (
+	// askFor is how long one call waits for new jobs; it is also the host's sign of life.
+	askFor = 15 * time.Second
+	// retryAfter is the pause after a call that failed.
+	retryAfter = time.Second
+)
+
+// Agent runs jobs on this machine.
+type Agent struct {
+	config     Config
+	controller *api.Client
+	log        *slog.Logger
+
+	mu   sync.Mutex
+	seen map[int64]bool // jobs in hand
+	jobs sync.WaitGroup
+}
+
+// New answers an agent; its folder is made where there is none.
+func New(config Config, controller *api.Client, log *slog.Logger) (*Agent, error) {
+	folder, err := filepath.Abs(config.Folder) // jobs run elsewhere
+	if err == nil {
+		err = os.MkdirAll(folder, 0o700)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make the agent's folder: %w", err)
+	}
+	config.Folder = folder
+	return &Agent{config: config, controller: controller, log: log, seen: map[int64]bool{}}, nil
+}
+
+// Run joins and works until ctx ends, or the controller will not have it. Jobs
+// that run then run on.
+func (a *Agent) Run(ctx context.Context) error {
+	defer a.jobs.Wait()
+	for {
+		err := a.serve(ctx)
+		var no *api.Error
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &no) && no.Status == http.StatusNotFound:
+			a.log.Warn("the controller does not know this host any more; joining again", "host", a.config.Host)
+		default:
+			return err
+		}
+	}
+}
+
+// serve joins and takes jobs until ctx ends or the controller says no.
+func (a *Agent) serve(ctx context.Context) error {
+	err := a.untilDone(ctx, "join", func() error {
+		return a.controller.Join(ctx, a.config.Host, api.JoinHost{CPUs: a.config.CPUs, MemoryMB: a.config.MemoryMB})
+	})
+	var next api.Assignments
+	for wait := time.Duration(0); err == nil; wait = askFor {
+		err = a.untilDone(ctx, "ask for jobs", func() (err error) {
+			next, err = a.controller.Assignments(ctx, a.config.Host, next.Revision, wait)
+			return err
+		})
+		for _, job := range next.Jobs {
+			a.take(ctx, job)
+		}
+	}
+	return err
+}
+
+// untilDone repeats a call of the controller until it succeeds or ctx ends. A
+// controller that says no for good ends it too.
+func (a *Agent) untilDone(ctx context.Context, what string, call func() error) error {
+	failed := false
+	for {
+		err := call()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case api.Permanent(err):
+			return fmt.Errorf("%s: %w", what, err)
+		case !failed:
+			a.log.Warn("the controller cannot be reached; trying again", "call", what, "error", err)
+			failed = true
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(retryAfter):
+		}
+	}
+}
+
+// take takes a job in hand, once.
+func (a *Agent) take(ctx context.Context, job cluster.Job) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.seen[job.ID] {
+		return
+	}
+	a.seen[job.ID] = true
+	a.jobs.Go(func() {
+		end, known := a.carry(ctx, job)
+		if !known {
+			return // the agent stops; the job runs on
+		}
+		err := a.untilDone(ctx, fmt.Sprintf("report the end of job %d", job.ID), func() error {
+			return a.controller.EndJob(ctx, a.config.Host, job.ID, end)
+		})
+		if err != nil && !errors.Is(err, context.Canceled) {
+			a.log.Error("the end of a job was not taken", "job", job.ID, "error", err)
+		}
+	})
+}
+
+// carry starts the job, or finds it as an earlier agent left it, and waits for its end.
+func (a *Agent) carry(ctx context.Context, job cluster.Job) (api.JobEnd, bool) {
+	r := run{folder: filepath.Join(a.config.Folder, strconv.FormatInt(job.ID, 10)), job: job}
+	if err := r.start(); err != nil {
+		a.log.Warn("job not started", "job", job.ID, "error", err)
+		return api.JobEnd{State: cluster.JobFailed, ExitCode: 127, Why: err.Error()}, true
+	}
+	return r.wait(ctx)
+}

@@ -1,0 +1,136 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+)
+
+// run is one job's process and its folder:
+//
+//	started  made before the process: whoever finds it must not start the job again
+//	pid      the process group, written by the process
+//	exit     the exit status, written by the process as its last act
+//	output   what the job printed
+type run struct {
+	folder string
+	job    cluster.Job
+}
+
+// supervise runs the job's command, which it gets as arguments and never reads
+// as shell text, and leaves pid and exit status behind.
+const supervise = `echo $$ >"$0/pid.new" && mv "$0/pid.new" "$0/pid"
+"$@"
+echo $? >"$0/exit.new" && mv "$0/exit.new" "$0/exit"`
+
+const (
+	// lookEvery is how often a running job is looked at.
+	lookEvery = 50 * time.Millisecond
+	// startGrace is how long a started process may take to write its pid.
+	startGrace = 10 * time.Second
+)
+
+func (r run) path(name string) string { return filepath.Join(r.folder, name) }
+
+// start starts the process, unless the folder shows that it was started before.
+func (r run) start() error {
+	if err := os.MkdirAll(r.folder, 0o700); err != nil {
+		return fmt.Errorf("make the job's folder: %w", err)
+	}
+	mark, err := os.OpenFile(r.path("started"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("mark the job as started: %w", err)
+	}
+	_ = mark.Close()
+	output, err := os.Create(r.path("output"))
+	if err != nil {
+		return fmt.Errorf("make the job's output file: %w", err)
+	}
+	defer output.Close()
+	cmd := exec.Command("/bin/sh", append([]string{"-c", supervise, r.folder}, r.job.Command...)...)
+	cmd.Dir = r.job.Directory
+	if cmd.Dir == "" {
+		cmd.Dir = r.folder
+	}
+	cmd.Env = append(os.Environ(), "XCE_JOB_ID="+strconv.FormatInt(r.job.ID, 10))
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the job: %w", err)
+	}
+	go func() { _ = cmd.Wait() }() // no zombies; the exit file says how it ended
+	return nil
+}
+
+// wait waits for the job's end, and ends it at its time limit. It answers false
+// where ctx ends first.
+func (r run) wait(ctx context.Context) (api.JobEnd, bool) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		if end, ended := r.look(); ended {
+			return end, true
+		}
+		if limit := r.job.TimeLimit; limit > 0 && cluster.TimeOf(time.Now()) > r.job.Started.Add(limit) {
+			r.kill()
+			return api.JobEnd{State: cluster.JobTimeout, ExitCode: 128 + int64(syscall.SIGKILL), Why: fmt.Sprintf("ended by its time limit of %s", limit)}, true
+		}
+		select {
+		case <-ctx.Done():
+			return api.JobEnd{}, false
+		case <-tick.C:
+		}
+	}
+}
+
+// look answers how the job ended, if it has. Whether its processes are gone is
+// asked first: the exit status is their last act.
+func (r run) look() (api.JobEnd, bool) {
+	gone := r.gone()
+	if code, err := readNumber(r.path("exit")); err == nil {
+		end := api.JobEnd{State: cluster.JobDone, ExitCode: code, Why: "ended by itself"}
+		if code != 0 {
+			end.State, end.Why = cluster.JobFailed, fmt.Sprintf("ended with exit status %d", code)
+		}
+		return end, true
+	}
+	return api.JobEnd{State: cluster.JobFailed, ExitCode: -1, Why: "its process is gone and left no exit status"}, gone
+}
+
+// gone tells whether the job was started and no process of its group is left.
+func (r run) gone() bool {
+	if pid, err := readNumber(r.path("pid")); err == nil {
+		return errors.Is(syscall.Kill(-int(pid), 0), syscall.ESRCH)
+	}
+	// No pid yet: the process is about to write it, or never came to be.
+	mark, err := os.Stat(r.path("started"))
+	return err == nil && time.Since(mark.ModTime()) > startGrace
+}
+
+func (r run) kill() {
+	if pid, err := readNumber(r.path("pid")); err == nil {
+		_ = syscall.Kill(-int(pid), syscall.SIGKILL)
+	}
+}
+
+func readNumber(path string) (int64, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+}

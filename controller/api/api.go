@@ -1,0 +1,222 @@
+// Package api is the controller's HTTP API as Go types: what is asked and
+// answered, which role may call what, and a typed client. The server's OpenAPI
+// description is made from these types.
+package api
+
+import (
+	"encoding/json"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/policy"
+)
+
+// LedgerWrite is the part that every write to a loan's row has.
+type LedgerWrite struct {
+	Loan     string `json:"loan" doc:"id of the loan, loan/<resource>/<provider>-<n>"`
+	Resource string `json:"resource"`
+	// Step numbers the writes of one loan, from 1: the same step again changes nothing.
+	Step int64 `json:"step" minimum:"1"`
+}
+
+// IntendLoan opens a loan's row before the lender is asked.
+type IntendLoan struct {
+	LedgerWrite
+	Request cluster.LoanRequest `json:"request"`
+}
+
+// CommitLoan tells what the lender granted, and raises the total.
+type CommitLoan struct {
+	LedgerWrite
+	Granted int64 `json:"granted" minimum:"1"`
+}
+
+// RefuseLoan closes a loan that the lender did not grant.
+type RefuseLoan struct {
+	LedgerWrite
+	Why string `json:"why"`
+	// RetryAfter is when the lender wants to be asked again; 0 leaves it to us.
+	RetryAfter cluster.Duration `json:"retry_after"`
+}
+
+// FenceLoan takes units of a loan out of the total, as far as they are unused.
+type FenceLoan struct {
+	LedgerWrite
+	// Units, where not 0, are fenced all or none whether idle or not, as an
+	// operator wishes; 0 fences what has been idle long enough.
+	Units int64  `json:"units" minimum:"0"`
+	Why   string `json:"why"`
+}
+
+// RecallLoan takes units that the lender wants back out of the total at once.
+type RecallLoan struct {
+	LedgerWrite
+	Units int64  `json:"units" minimum:"0"`
+	Why   string `json:"why"`
+}
+
+// ConfirmLoan tells that the lender has fenced units back.
+type ConfirmLoan struct {
+	LedgerWrite
+	Units int64 `json:"units" minimum:"0"`
+}
+
+// Written answers a write to a loan's row: the row after it, or why the rules
+// of the ledger did not allow it. A refusal is an answer, not a failure.
+type Written struct {
+	Loan    cluster.Loan `json:"loan"`
+	Refusal *Refusal     `json:"refusal,omitempty"`
+}
+
+// Refusal is a change that the rules did not allow; Code is one of the ledger's.
+type Refusal struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
+
+// Catalog is what one provider says of itself.
+type Catalog struct {
+	Offers       []cluster.Offer       `json:"offers"`
+	Observations []cluster.Observation `json:"observations"`
+}
+
+// ProviderView is what borrowing from a provider is decided upon, and what its
+// books are compared with.
+type ProviderView struct {
+	policy.View
+	// Closed are the ids of the provider's loans that are closed, of those asked for.
+	Closed []string `json:"closed"`
+}
+
+// Stray is something a provider lists under a request id of ours for which no
+// open loan stands.
+type Stray struct {
+	Provider string `json:"provider"`
+	Request  string `json:"request"`
+	Resource string `json:"resource"`
+	Units    int64  `json:"units"`
+	What     string `json:"what" doc:"what was done about it"`
+}
+
+// Owned is a new number of owned units.
+type Owned struct {
+	Owned int64  `json:"owned" minimum:"0"`
+	Why   string `json:"why"`
+}
+
+// LendUnits opens, resizes or (with 0 units) closes a lending.
+type LendUnits struct {
+	Resource string `json:"resource"`
+	Units    int64  `json:"units" minimum:"0"`
+	To       string `json:"to"`
+}
+
+// ResourceStatus is a shared resource as it is now.
+type ResourceStatus struct {
+	cluster.SharedResource
+	Total     int64 `json:"total"`
+	Borrowed  int64 `json:"borrowed"`
+	Lent      int64 `json:"lent"`
+	Requested int64 `json:"requested"`
+	Returning int64 `json:"returning"`
+	InUse     int64 `json:"in_use"`
+	Overdraft int64 `json:"overdraft"`
+	// Idle units, and since when the oldest of them is idle.
+	Idle      int64            `json:"idle"`
+	IdleSince cluster.Time     `json:"idle_since,omitempty"`
+	Observed  []ObservedStatus `json:"observed,omitempty"`
+}
+
+// ObservedStatus is what a licence server counted, and how long ago.
+type ObservedStatus struct {
+	cluster.Observation
+	Age cluster.Duration `json:"age"`
+}
+
+// Status is the cluster as it is now.
+type Status struct {
+	Cluster   string           `json:"cluster"`
+	Now       cluster.Time     `json:"now"`
+	Revision  int64            `json:"revision"`
+	Resources []ResourceStatus `json:"resources"`
+	Hosts     []HostStatus     `json:"hosts"`
+	Offers    []cluster.Offer  `json:"offers"`
+	Demand    []cluster.Demand `json:"demand"`
+	Jobs      JobCounts        `json:"jobs"`
+}
+
+// HostStatus is a host and what is free on it.
+type HostStatus struct {
+	cluster.Host
+	FreeCPUs     int64 `json:"free_cpus"`
+	FreeMemoryMB int64 `json:"free_memory_mb"`
+	Jobs         int64 `json:"jobs"`
+}
+
+// JobCounts counts jobs by state.
+type JobCounts struct {
+	Waiting int64 `json:"waiting"`
+	Running int64 `json:"running"`
+	Done    int64 `json:"done"`
+	Failed  int64 `json:"failed"`
+}
+
+// Change is one audit record, and one event that clients can await.
+type Change struct {
+	Revision int64        `json:"revision"`
+	At       cluster.Time `json:"at"`
+	// Actor is role/name of who did it.
+	Actor   string `json:"actor"`
+	Kind    string `json:"kind"`
+	Subject string `json:"subject"`
+	Why     string `json:"why"`
+	// Resource and the totals are set where a shared resource was concerned.
+	Resource    string          `json:"resource,omitempty"`
+	TotalBefore int64           `json:"total_before"`
+	TotalAfter  int64           `json:"total_after"`
+	Before      json.RawMessage `json:"before,omitempty"`
+	After       json.RawMessage `json:"after,omitempty"`
+}
+
+// Changes answers a (long) poll: what came after the revision asked for.
+type Changes struct {
+	Revision int64    `json:"revision"`
+	Changes  []Change `json:"changes"`
+}
+
+// Kinds of changes. Those of the ledger are "loan-" and the kind of the write.
+const (
+	KindResource  = "resource"
+	KindLending   = "lending"
+	KindCatalog   = "catalog"
+	KindDemand    = "demand"
+	KindStray     = "stray"
+	KindHost      = "host"
+	KindJob       = "job"
+	KindLoanWrite = "loan-"
+)
+
+// JoinHost is what a host says of itself when it joins.
+type JoinHost struct {
+	CPUs     int64 `json:"cpus" minimum:"1"`
+	MemoryMB int64 `json:"memory_mb" minimum:"0"`
+}
+
+// Assignments are the jobs that a host should be running, and the revision to
+// ask after for the next ones.
+type Assignments struct {
+	Revision int64         `json:"revision"`
+	Jobs     []cluster.Job `json:"jobs"`
+}
+
+// JobEnd is how a job ended on its host.
+type JobEnd struct {
+	State    cluster.JobState `json:"state" enum:"done,failed,timeout"`
+	ExitCode int64            `json:"exit_code"`
+	Why      string           `json:"why"`
+}
+
+// Explanation answers "why", in plain sentences.
+type Explanation struct {
+	Subject   string   `json:"subject"`
+	Sentences []string `json:"sentences"`
+}

@@ -1,0 +1,248 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"xce.internal/elastic/cluster"
+)
+
+// Client calls a controller.
+type Client struct {
+	base string
+	http *http.Client
+}
+
+// NewClient answers a client of the controller at an address such as
+// "https://127.0.0.1:7400". The TLS configuration carries the caller's certificate.
+func NewClient(address string, config *tls.Config) *Client {
+	return &Client{
+		base: strings.TrimSuffix(address, "/"),
+		http: &http.Client{Transport: &http.Transport{
+			TLSClientConfig: config, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
+		}},
+	}
+}
+
+// Error is an answer of the controller that is not success.
+type Error struct {
+	Status int
+	Detail string
+	Faults []string
+	Call   string
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%s: %s (HTTP %d)", e.Call, e.Detail, e.Status)
+	if len(e.Faults) > 0 {
+		text += "\n  " + strings.Join(e.Faults, "\n  ")
+	}
+	return text
+}
+
+// Permanent tells whether the same call can never succeed: the controller
+// understood it and said no. Everything else may be retried.
+func Permanent(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status >= 400 && e.Status < 500 &&
+		e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests
+}
+
+// call does one request; in and out may be nil.
+func (c *Client) call(ctx context.Context, r Route, path string, query url.Values, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return fmt.Errorf("encode request %s: %w", r.ID, err)
+		}
+		body = bytes.NewReader(data)
+	}
+	target := c.base + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.Method, target, body)
+	if err != nil {
+		return fmt.Errorf("controller call %s: %w", r.ID, err)
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("controller call %s: %w", r.ID, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		return readError(resp, r.Method+" "+path)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
+		return fmt.Errorf("controller call %s: decode answer: %w", r.ID, err)
+	}
+	return nil
+}
+
+// readError reads an RFC 9457 problem document.
+func readError(resp *http.Response, call string) error {
+	var doc struct {
+		Title  string `json:"title"`
+		Detail string `json:"detail"`
+		Errors []struct {
+			Message  string `json:"message"`
+			Location string `json:"location"`
+		} `json:"errors"`
+	}
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	e := &Error{Status: resp.StatusCode, Call: call, Detail: strings.TrimSpace(string(data))}
+	if json.Unmarshal(data, &doc) == nil && (doc.Detail != "" || doc.Title != "") {
+		e.Detail = doc.Detail
+		if e.Detail == "" {
+			e.Detail = doc.Title
+		}
+		for _, f := range doc.Errors {
+			if f.Location != "" {
+				f.Message = f.Location + ": " + f.Message
+			}
+			e.Faults = append(e.Faults, f.Message)
+		}
+	}
+	return e
+}
+
+// Status reads the cluster as it is now.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var s Status
+	return s, c.call(ctx, GetStatus, GetStatus.Path, nil, nil, &s)
+}
+
+// Changes answers at most 500 changes after a revision. Where there are none
+// it waits for the first one, for as long as `wait`.
+func (c *Client) Changes(ctx context.Context, after int64, wait time.Duration) (Changes, error) {
+	var ch Changes
+	query := url.Values{"after": {strconv.FormatInt(after, 10)}, "wait_ms": {strconv.FormatInt(wait.Milliseconds(), 10)}}
+	return ch, c.call(ctx, GetChanges, GetChanges.Path, query, nil, &ch)
+}
+
+// Jobs lists jobs: all, or those in one state.
+func (c *Client) Jobs(ctx context.Context, state cluster.JobState) ([]cluster.Job, error) {
+	var jobs []cluster.Job
+	return jobs, c.call(ctx, GetJobs, GetJobs.Path, url.Values{"state": {string(state)}}, nil, &jobs)
+}
+
+// Loans lists loans: the open ones, or all.
+func (c *Client) Loans(ctx context.Context, all bool) ([]cluster.Loan, error) {
+	var loans []cluster.Loan
+	return loans, c.call(ctx, GetLoans, GetLoans.Path, url.Values{"all": {strconv.FormatBool(all)}}, nil, &loans)
+}
+
+// Explain asks why: kind is job, loan or resource.
+func (c *Client) Explain(ctx context.Context, kind, id string) (Explanation, error) {
+	var e Explanation
+	return e, c.call(ctx, GetExplanation, GetExplanation.Path, url.Values{"kind": {kind}, "id": {id}}, nil, &e)
+}
+
+// Submit submits a job.
+func (c *Client) Submit(ctx context.Context, spec cluster.JobSpec) (cluster.Job, error) {
+	var job cluster.Job
+	return job, c.call(ctx, SubmitJob, SubmitJob.Path, nil, spec, &job)
+}
+
+// SetOwned changes how many units of a resource the cluster owns.
+func (c *Client) SetOwned(ctx context.Context, resource string, owned Owned) error {
+	return c.call(ctx, SetOwned, fill(SetOwned.Path, "{name}", resource), nil, owned, nil)
+}
+
+// Lend opens, resizes or closes a lending.
+func (c *Client) Lend(ctx context.Context, id string, lend LendUnits) error {
+	return c.call(ctx, PutLend, fill(PutLend.Path, "{id}", id), nil, lend, nil)
+}
+
+// PublishCatalog publishes what a provider offers.
+func (c *Client) PublishCatalog(ctx context.Context, provider string, catalog Catalog) error {
+	return c.call(ctx, PutCatalog, fill(PutCatalog.Path, "{provider}", provider), nil, catalog, nil)
+}
+
+// ProviderView reads what borrowing from a provider is decided upon; it also
+// answers which of the loans `ask` are closed.
+func (c *Client) ProviderView(ctx context.Context, provider string, ask []string) (ProviderView, error) {
+	var v ProviderView
+	return v, c.call(ctx, GetProviderView, fill(GetProviderView.Path, "{provider}", provider), url.Values{"ask": ask}, nil, &v)
+}
+
+// ReportStray records a stray.
+func (c *Client) ReportStray(ctx context.Context, s Stray) error {
+	return c.call(ctx, ReportStray, ReportStray.Path, nil, s, nil)
+}
+
+// Intend opens a loan's row.
+func (c *Client) Intend(ctx context.Context, in IntendLoan) (Written, error) {
+	return c.write(ctx, LoanIntend, in)
+}
+
+// Commit takes a grant into the total.
+func (c *Client) Commit(ctx context.Context, in CommitLoan) (Written, error) {
+	return c.write(ctx, LoanCommit, in)
+}
+
+// Refuse closes a loan that was not granted.
+func (c *Client) Refuse(ctx context.Context, in RefuseLoan) (Written, error) {
+	return c.write(ctx, LoanRefuse, in)
+}
+
+// Fence takes unused units out of the total.
+func (c *Client) Fence(ctx context.Context, in FenceLoan) (Written, error) {
+	return c.write(ctx, LoanFence, in)
+}
+
+// Recall takes recalled units out of the total.
+func (c *Client) Recall(ctx context.Context, in RecallLoan) (Written, error) {
+	return c.write(ctx, LoanRecall, in)
+}
+
+// Confirm records that fenced units are back.
+func (c *Client) Confirm(ctx context.Context, in ConfirmLoan) (Written, error) {
+	return c.write(ctx, LoanConfirm, in)
+}
+
+func (c *Client) write(ctx context.Context, r Route, in any) (Written, error) {
+	var w Written
+	return w, c.call(ctx, r, r.Path, nil, in, &w)
+}
+
+// Join joins the cluster as a host.
+func (c *Client) Join(ctx context.Context, host string, join JoinHost) error {
+	return c.call(ctx, PutHost, fill(PutHost.Path, "{host}", host), nil, join, nil)
+}
+
+// Assignments answers the jobs that a host should run as soon as they differ
+// from those at revision `after`, or after `wait`.
+func (c *Client) Assignments(ctx context.Context, host string, after int64, wait time.Duration) (Assignments, error) {
+	var a Assignments
+	query := url.Values{"after": {strconv.FormatInt(after, 10)}, "wait_ms": {strconv.FormatInt(wait.Milliseconds(), 10)}}
+	return a, c.call(ctx, GetAssignments, fill(GetAssignments.Path, "{host}", host), query, nil, &a)
+}
+
+// EndJob reports a job's end.
+func (c *Client) EndJob(ctx context.Context, host string, job int64, end JobEnd) error {
+	path := fill(fill(PostJobEnd.Path, "{host}", host), "{id}", strconv.FormatInt(job, 10))
+	return c.call(ctx, PostJobEnd, path, nil, end, nil)
+}
+
+func fill(path, variable, value string) string {
+	return strings.Replace(path, variable, url.PathEscape(value), 1)
+}

@@ -1,0 +1,69 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+)
+
+// Role is what a peer's certificate says it is.
+type Role string
+
+// Roles of peers.
+const (
+	Admin       Role = "admin"
+	Provisioner Role = "provisioner"
+	HostRole    Role = "host"
+	Submitter   Role = "submitter"
+	Viewer      Role = "viewer"
+)
+
+// Route is one operation of the API and who may call it.
+type Route struct {
+	ID      string
+	Method  string
+	Path    string
+	Summary string
+	Roles   []Role
+}
+
+// Permits tells whether a peer of the role may call the route. What is not
+// listed is denied.
+func (r Route) Permits(role Role) bool { return slices.Contains(r.Roles, role) }
+
+var readers = []Role{Admin, Provisioner, Submitter, Viewer}
+
+// The routes of the API. This is the one table that says which role may call what.
+var (
+	GetStatus      = Route{"status", http.MethodGet, "/v1/status", "The cluster as it is now", readers}
+	GetChanges     = Route{"changes", http.MethodGet, "/v1/changes", "Audit records after a revision; waits for the next one", readers}
+	GetJobs        = Route{"jobs", http.MethodGet, "/v1/jobs", "Jobs", readers}
+	GetLoans       = Route{"loans", http.MethodGet, "/v1/loans", "Loans", readers}
+	GetExplanation = Route{"explain", http.MethodGet, "/v1/explain", "Why a job waits, a loan is kept, a resource is as it is", readers}
+
+	SubmitJob = Route{"submit", http.MethodPost, "/v1/jobs", "Submit a job", []Role{Admin, Submitter}}
+
+	SetOwned = Route{"set-owned", http.MethodPut, "/v1/resources/{name}/owned", "Change how many units the cluster owns", []Role{Admin}}
+	PutLend  = Route{"lend", http.MethodPut, "/v1/lendings/{id}", "Lend units to another cluster, or take them back", []Role{Admin}}
+
+	PutCatalog      = Route{"publish-catalog", http.MethodPut, "/v1/catalog/{provider}", "Publish what a provider offers", []Role{Provisioner}}
+	GetProviderView = Route{"provider-view", http.MethodGet, "/v1/providers/{provider}/view", "What borrowing from a provider is decided upon", []Role{Provisioner}}
+	ReportStray     = Route{"report-stray", http.MethodPost, "/v1/strays", "Record something a provider lists that no open loan stands for", []Role{Provisioner}}
+	LoanIntend      = Route{"loan-intend", http.MethodPost, "/v1/ledger/intend", "Open a loan's row", []Role{Provisioner}}
+	LoanCommit      = Route{"loan-commit", http.MethodPost, "/v1/ledger/commit", "Take a grant into the total", []Role{Provisioner}}
+	LoanRefuse      = Route{"loan-refuse", http.MethodPost, "/v1/ledger/refuse", "Close a loan that was not granted", []Role{Provisioner}}
+	LoanFence       = Route{"loan-fence", http.MethodPost, "/v1/ledger/fence", "Take unused units out of the total", []Role{Provisioner}}
+	LoanRecall      = Route{"loan-recall", http.MethodPost, "/v1/ledger/recall", "Take recalled units out of the total", []Role{Provisioner}}
+	LoanConfirm     = Route{"loan-confirm", http.MethodPost, "/v1/ledger/confirm", "Record that fenced units are back with the lender", []Role{Provisioner}}
+
+	PutHost        = Route{"join", http.MethodPut, "/v1/hosts/{host}", "Join the cluster as a host", []Role{HostRole}}
+	GetAssignments = Route{"assignments", http.MethodGet, "/v1/hosts/{host}/jobs", "Jobs that a host should run; waits for a change", []Role{HostRole}}
+	PostJobEnd     = Route{"job-end", http.MethodPost, "/v1/hosts/{host}/jobs/{id}/end", "Report a job's end", []Role{HostRole}}
+)
+
+// Routes lists every route.
+var Routes = []Route{
+	GetStatus, GetChanges, GetJobs, GetLoans, GetExplanation, SubmitJob, SetOwned, PutLend,
+	PutCatalog, GetProviderView, ReportStray,
+	LoanIntend, LoanCommit, LoanRefuse, LoanFence, LoanRecall, LoanConfirm,
+	PutHost, GetAssignments, PostJobEnd,
+}

@@ -1,0 +1,143 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/store"
+)
+
+// PublishCatalog takes what a provider says it can lend now in place of what it
+// said before. Offers of resources that the cluster does not have are left out;
+// what earlier refusals taught is kept.
+func (s *Service) PublishCatalog(ctx context.Context, actor, provider string, catalog api.Catalog) error {
+	if !slices.Contains(s.config.Providers, provider) {
+		return refuse(http.StatusNotFound, "provider %q is not in the controller's configuration", provider)
+	}
+	return s.update(ctx, actor, func(w *work) error {
+		resources, err := w.Resources()
+		if err != nil {
+			return err
+		}
+		has := func(name string) bool {
+			return slices.ContainsFunc(resources, func(r store.Resource) bool { return r.Name == name })
+		}
+		old, err := w.Offers()
+		if err != nil {
+			return err
+		}
+		old = slices.DeleteFunc(old, func(o cluster.Offer) bool { return o.Provider != provider })
+		for _, o := range catalog.Offers {
+			if !has(o.Resource) {
+				continue
+			}
+			o.Provider, o.Published = provider, w.now
+			if err := w.publishOffer(o, old); err != nil {
+				return err
+			}
+		}
+		for _, o := range old {
+			if !slices.ContainsFunc(catalog.Offers, func(n cluster.Offer) bool { return n.Resource == o.Resource }) {
+				if err := w.DeleteOffer(provider, o.Resource); err != nil {
+					return err
+				}
+			}
+		}
+		for _, o := range catalog.Observations {
+			if o.Provider = provider; has(o.Resource) {
+				if err := w.SaveObservation(o); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// publishOffer keeps one offer, and records it where it differs in more than its age.
+func (w *work) publishOffer(o cluster.Offer, old []cluster.Offer) error {
+	var before any
+	same := false
+	if i := slices.IndexFunc(old, func(p cluster.Offer) bool { return p.Resource == o.Resource }); i >= 0 {
+		previous := old[i]
+		o.Refusals, o.BackoffUntil = previous.Refusals, previous.BackoffUntil
+		before = previous
+		previous.Published = o.Published
+		same = previous == o
+	}
+	if err := w.SaveOffer(o); err != nil || same {
+		return err
+	}
+	why := fmt.Sprintf("%s can lend %d %s", o.Provider, o.Headroom, o.Resource)
+	return w.record(api.Change{Kind: api.KindCatalog, Subject: o.Provider, Why: why}, before, o)
+}
+
+// ProviderView answers what borrowing from a provider is decided upon. It also
+// tells which of the loans `ask` are closed.
+func (s *Service) ProviderView(ctx context.Context, provider string, ask []string) (api.ProviderView, error) {
+	var v api.ProviderView
+	v.Provider, v.Room, v.Weights = provider, map[string]int64{}, map[string]int64{}
+	err := s.store.Read(ctx, func(tx *store.Tx) error {
+		w := &work{Tx: tx, now: s.now()}
+		demand, err := w.Demand()
+		if err != nil {
+			return err
+		}
+		v.Demand = slices.DeleteFunc(demand, func(d cluster.Demand) bool { return d.Provider != provider })
+		offers, err := w.Offers()
+		if err != nil {
+			return err
+		}
+		v.Offers = slices.DeleteFunc(offers, func(o cluster.Offer) bool { return o.Provider != provider })
+		if v.Loans, err = w.CountLoans(provider); err != nil {
+			return err
+		}
+		if err := w.viewRoom(&v); err != nil {
+			return err
+		}
+		for _, id := range ask {
+			loan, found, err := w.Loan(id)
+			if err != nil {
+				return err
+			}
+			if found && !loan.State.Open() {
+				v.Closed = append(v.Closed, id)
+			}
+		}
+		return nil
+	})
+	return v, err
+}
+
+// viewRoom fills in open loans, room and weights.
+func (w *work) viewRoom(v *api.ProviderView) error {
+	resources, err := w.Resources()
+	if err != nil {
+		return err
+	}
+	for _, r := range resources {
+		account, err := w.accountWith(r, nil)
+		if err != nil {
+			return err
+		}
+		v.Weights[r.Name] = r.Resource.Weight()
+		v.Room[r.Name] = account.MaxBorrowed - account.Borrowed() - account.Requested()
+		for _, l := range account.Loans {
+			if l.Provider == v.Provider {
+				v.Open = append(v.Open, l)
+			}
+		}
+	}
+	return nil
+}
+
+// ReportStray records something a provider lists that no open loan stands for.
+func (s *Service) ReportStray(ctx context.Context, actor string, stray api.Stray) error {
+	return s.update(ctx, actor, func(w *work) error {
+		return w.record(api.Change{Kind: api.KindStray, Subject: stray.Request, Why: stray.What}, nil, stray)
+	})
+}

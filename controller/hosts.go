@@ -1,0 +1,77 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/store"
+)
+
+// Join takes a host into the cluster, or takes over what it says of itself anew.
+func (s *Service) Join(ctx context.Context, actor, name string, join api.JoinHost) error {
+	s.heardOf(name)
+	return s.update(ctx, actor, func(w *work) error {
+		hosts, err := w.Hosts()
+		if err != nil {
+			return err
+		}
+		next := store.Host{Name: name, Host: cluster.Host{Name: name, CPUs: join.CPUs, MemoryMB: join.MemoryMB, Joined: w.now}}
+		var before any
+		if i := slices.IndexFunc(hosts, func(h store.Host) bool { return h.Name == name }); i >= 0 {
+			before, next.Assigned = hosts[i].Host, hosts[i].Assigned
+		}
+		if err := w.SaveHost(next); err != nil {
+			return err
+		}
+		return w.record(api.Change{Kind: api.KindHost, Subject: name, Why: fmt.Sprintf("joined with %d cpus and %d MB", join.CPUs, join.MemoryMB)}, before, next.Host)
+	})
+}
+
+// Assignments answers the jobs that a host should run, as soon as they changed
+// after the revision `after`, or when ctx ends. Asking is the host's sign of life.
+func (s *Service) Assignments(ctx, wait context.Context, host string, after int64) (api.Assignments, error) {
+	s.heardOf(host)
+	defer s.heardOf(host)
+	var a api.Assignments
+	err := s.watch.poll(wait, func() (bool, error) {
+		err := s.store.Read(ctx, func(tx *store.Tx) error {
+			hosts, err := tx.Hosts()
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(hosts, func(h store.Host) bool { return h.Name == host })
+			if i < 0 {
+				return refuse(404, "host %s has not joined", host)
+			}
+			a.Revision = hosts[i].Assigned
+			a.Jobs, err = tx.HostJobs(host)
+			return err
+		})
+		return a.Revision != after, err
+	})
+	return a, err
+}
+
+func (s *Service) heardOf(host string) {
+	s.seenMu.Lock()
+	defer s.seenMu.Unlock()
+	s.seen[host] = s.now()
+}
+
+// lastSeen answers when a host was last heard of. A controller that has just
+// started gives every host it knows the benefit of the doubt.
+func (s *Service) lastSeen(host string) cluster.Time {
+	s.seenMu.Lock()
+	defer s.seenMu.Unlock()
+	if _, known := s.seen[host]; !known {
+		s.seen[host] = s.now()
+	}
+	return s.seen[host]
+}
+
+func (s *Service) isUp(host string, now cluster.Time) bool {
+	return now.Sub(s.lastSeen(host)) < hostSilence
+}

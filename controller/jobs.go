@@ -1,0 +1,91 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/store"
+)
+
+func jobChange(job cluster.Job, why string) api.Change {
+	return api.Change{Kind: api.KindJob, Subject: fmt.Sprintf("%d", job.ID), Why: why}
+}
+
+// Submit queues a job. One that can never run is refused, naming the limit.
+func (s *Service) Submit(ctx context.Context, actor string, spec cluster.JobSpec) (cluster.Job, error) {
+	var job cluster.Job
+	err := s.update(ctx, actor, func(w *work) error {
+		stored, err := w.Resources()
+		if err != nil {
+			return err
+		}
+		resources := make([]cluster.SharedResource, len(stored))
+		for i, r := range stored {
+			resources[i] = r.Resource
+		}
+		joined, err := w.Hosts()
+		if err != nil {
+			return err
+		}
+		hosts := make([]cluster.Host, len(joined))
+		for i, h := range joined {
+			hosts[i] = h.Host
+		}
+		if err := spec.Validate(resources, hosts).Err(); err != nil {
+			return err
+		}
+		_, user, _ := strings.Cut(actor, "/")
+		job = cluster.Job{JobSpec: spec, User: user, State: cluster.JobWaiting, Submitted: w.now, Why: "waits for the next session"}
+		if err := w.AddJob(&job); err != nil {
+			return err
+		}
+		return w.record(jobChange(job, "submitted"), nil, job)
+	})
+	return job, err
+}
+
+// Jobs lists jobs: all, or those in one state.
+func (s *Service) Jobs(ctx context.Context, state cluster.JobState) (jobs []cluster.Job, err error) {
+	err = s.store.Read(ctx, func(tx *store.Tx) error {
+		if state == "" {
+			jobs, err = tx.Jobs()
+		} else {
+			jobs, err = tx.Jobs(state)
+		}
+		return err
+	})
+	return jobs, err
+}
+
+// EndJob takes a host's report of a job's end, and frees its tokens. The same
+// report again changes nothing.
+func (s *Service) EndJob(ctx context.Context, actor, host string, id int64, end api.JobEnd) error {
+	if !end.State.Ended() {
+		return refuse(http.StatusUnprocessableEntity, "job %d cannot end as %q", id, end.State)
+	}
+	return s.update(ctx, actor, func(w *work) error {
+		job, found, err := w.Job(id)
+		if err != nil {
+			return err
+		}
+		if !found || job.Host != host {
+			return refuse(http.StatusNotFound, "job %d is not on host %s", id, host)
+		}
+		if job.State.Ended() {
+			return nil
+		}
+		before := job
+		job.State, job.ExitCode, job.Ended, job.Why = end.State, end.ExitCode, w.now, end.Why
+		if err := w.SaveJob(job); err != nil {
+			return err
+		}
+		if err := w.record(jobChange(job, end.Why), before, job); err != nil {
+			return err
+		}
+		return w.assign(host)
+	})
+}

@@ -1,0 +1,263 @@
+// Package controller is the authority of a cluster: it keeps hosts, jobs, the
+// ledger, the catalog and demand, runs the sessions of the builtin backend, and
+// says over its API who may change what.
+//
+// [Service] is what it does, [Server] is how it is reached. Every change is one
+// transaction that also appends an audit record, which clients can await.
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/store"
+	"xce.internal/elastic/ledger"
+)
+
+// Config says what cluster a controller is the authority of.
+type Config struct {
+	Cluster         string
+	SessionInterval cluster.Duration
+	Resources       []cluster.SharedResource
+	Providers       []string
+}
+
+// Service is the controller without its network.
+type Service struct {
+	config Config
+	store  *store.Store
+	now    func() cluster.Time
+	log    *slog.Logger
+	watch  *watch
+	// kick asks for a session; it holds at most one request.
+	kick chan struct{}
+
+	seenMu sync.Mutex
+	seen   map[string]cluster.Time // hosts, when they were last heard of
+}
+
+// self is the actor of what the controller does by itself.
+const self = "controller/session"
+
+// NewService brings the store in line with the configuration. It refuses a
+// configuration that no longer has a resource with open loans or with jobs.
+func NewService(ctx context.Context, config Config, st *store.Store, now func() cluster.Time, log *slog.Logger) (*Service, error) {
+	s := &Service{
+		config: config, store: st, now: now, log: log,
+		watch: newWatch(), kick: make(chan struct{}, 1), seen: map[string]cluster.Time{},
+	}
+	if err := s.configure(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// work is one change in progress: a transaction, who wants it, and when.
+type work struct {
+	*store.Tx
+	actor string
+	now   cluster.Time
+	// revision is that of the last record; 0 while nothing was recorded.
+	revision int64
+}
+
+// update runs one change in one transaction, and tells those who wait.
+func (s *Service) update(ctx context.Context, actor string, fn func(w *work) error) error {
+	var w *work
+	err := s.store.Update(ctx, func(tx *store.Tx) error {
+		w = &work{Tx: tx, actor: actor, now: s.now()}
+		return fn(w)
+	})
+	if err != nil {
+		return err
+	}
+	if w.revision > 0 {
+		s.watch.advance(w.revision)
+		s.wantSession()
+	}
+	return nil
+}
+
+// record appends an audit record; before and after may be nil.
+func (w *work) record(c api.Change, before, after any) error {
+	c.At, c.Actor = w.now, w.actor
+	for _, side := range []struct {
+		to   *json.RawMessage
+		from any
+	}{{&c.Before, before}, {&c.After, after}} {
+		if side.from == nil {
+			continue
+		}
+		data, err := json.Marshal(side.from)
+		if err != nil {
+			return fmt.Errorf("record change of %s: %w", c.Subject, err)
+		}
+		*side.to = data
+	}
+	revision, err := w.Append(c)
+	w.revision = revision
+	return err
+}
+
+// configure brings the resources in line with the configuration.
+func (s *Service) configure(ctx context.Context) error {
+	return s.update(ctx, "controller/configuration", func(w *work) error {
+		stored, err := w.Resources()
+		if err != nil {
+			return err
+		}
+		for _, old := range stored {
+			if !slices.ContainsFunc(s.config.Resources, func(r cluster.SharedResource) bool { return r.Name == old.Name }) {
+				if err := w.removeResource(old); err != nil {
+					return err
+				}
+			}
+		}
+		for _, r := range s.config.Resources {
+			i := slices.IndexFunc(stored, func(old store.Resource) bool { return old.Name == r.Name })
+			if i < 0 {
+				err = w.addResource(r)
+			} else {
+				err = w.changeResource(stored[i], r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return s.forgetOffers(w)
+	})
+}
+
+func (w *work) removeResource(old store.Resource) error {
+	loans, err := w.OpenLoans(old.Name)
+	if err != nil {
+		return err
+	}
+	if len(loans) > 0 {
+		return fmt.Errorf("resource %s is gone from the configuration but %d of its loans are open (%s): put it back, return them, then remove it",
+			old.Name, len(loans), loans[0].ID)
+	}
+	if err := w.DeleteResource(old.Name); err != nil {
+		return err
+	}
+	return w.record(api.Change{Kind: api.KindResource, Subject: old.Name, Resource: old.Name, Why: "removed from the configuration", TotalBefore: old.Resource.Owned}, old.Resource, nil)
+}
+
+func (w *work) addResource(r cluster.SharedResource) error {
+	if err := w.SaveResource(store.Resource{Name: r.Name, ConfiguredOwned: r.Owned, Resource: r, Idle: cluster.IdleClock{}}); err != nil {
+		return err
+	}
+	return w.record(api.Change{Kind: api.KindResource, Subject: r.Name, Resource: r.Name, Why: "configured", TotalAfter: r.Owned}, nil, r)
+}
+
+// changeResource takes over a changed configuration. The owned number follows
+// it only when the configuration's own number changed.
+func (w *work) changeResource(old store.Resource, r cluster.SharedResource) error {
+	next := old
+	next.Resource, next.ConfiguredOwned = r, r.Owned
+	if r.Owned == old.ConfiguredOwned {
+		next.Resource.Owned = old.Resource.Owned
+	}
+	before, _ := json.Marshal(old.Resource)
+	after, _ := json.Marshal(next.Resource)
+	if string(before) == string(after) && old.ConfiguredOwned == r.Owned {
+		return nil
+	}
+	return w.replaceResource(old, next, "the configuration changed")
+}
+
+func (w *work) replaceResource(old, next store.Resource, why string) error {
+	account, err := w.account(old)
+	if err != nil {
+		return err
+	}
+	if err := w.SaveResource(next); err != nil {
+		return err
+	}
+	change := api.Change{Kind: api.KindResource, Subject: old.Name, Resource: old.Name, Why: why, TotalBefore: account.Total()}
+	account.Owned = next.Resource.Owned
+	change.TotalAfter = account.Total()
+	return w.record(change, old.Resource, next.Resource)
+}
+
+// forgetOffers drops the offers of providers that are gone from the configuration.
+func (s *Service) forgetOffers(w *work) error {
+	offers, err := w.Offers()
+	for _, o := range offers {
+		if !slices.Contains(s.config.Providers, o.Provider) {
+			err = errors.Join(err, w.DeleteOffer(o.Provider, o.Resource))
+		}
+	}
+	return err
+}
+
+// resource finds a shared resource by name.
+func (w *work) resource(name string) (store.Resource, error) {
+	all, err := w.Resources()
+	if err != nil {
+		return store.Resource{}, err
+	}
+	i := slices.IndexFunc(all, func(r store.Resource) bool { return r.Name == name })
+	if i < 0 {
+		return store.Resource{}, refuse(http.StatusNotFound, "there is no shared resource %q; `xce-elastic status` lists them", name)
+	}
+	return all[i], nil
+}
+
+// account reads the books of one resource, with what is in use now.
+func (w *work) account(r store.Resource) (ledger.Account, error) {
+	running, err := w.Jobs(cluster.JobRunning)
+	if err != nil {
+		return ledger.Account{}, err
+	}
+	return w.accountWith(r, running)
+}
+
+// accountWith is account for who has read the running jobs already.
+func (w *work) accountWith(r store.Resource, running []cluster.Job) (ledger.Account, error) {
+	loans, err := w.OpenLoans(r.Name)
+	if err != nil {
+		return ledger.Account{}, err
+	}
+	lendings, err := w.Lendings(r.Name)
+	if err != nil {
+		return ledger.Account{}, err
+	}
+	account := ledger.Account{
+		Resource: r.Name, Owned: r.Resource.Owned, Loans: loans, Lendings: lendings,
+		InUse: inUse(running, r.Name),
+	}
+	if r.Resource.Elastic != nil {
+		account.MaxBorrowed = r.Resource.Elastic.MaxBorrowed
+	}
+	return account, nil
+}
+
+func inUse(running []cluster.Job, resource string) int64 {
+	var n int64
+	for _, job := range running {
+		n += job.Tokens[resource]
+	}
+	return n
+}
+
+// Refused is a call that the controller understood and does not carry out.
+type Refused struct {
+	Status int // of HTTP
+	Text   string
+}
+
+// Error implements error.
+func (r *Refused) Error() string { return r.Text }
+
+func refuse(status int, format string, args ...any) error {
+	return &Refused{Status: status, Text: fmt.Sprintf(format, args...)}
+}

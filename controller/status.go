@@ -1,0 +1,165 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/store"
+	"xce.internal/elastic/ledger"
+)
+
+// Status answers the cluster as it is now.
+func (s *Service) Status(ctx context.Context) (api.Status, error) {
+	st := api.Status{Cluster: s.config.Cluster, Now: s.now()}
+	err := s.store.Read(ctx, func(tx *store.Tx) (err error) {
+		w := &work{Tx: tx, now: st.Now}
+		if st.Revision, err = w.Revision(); err != nil {
+			return err
+		}
+		if st.Offers, err = w.Offers(); err != nil {
+			return err
+		}
+		if st.Demand, err = w.Demand(); err != nil {
+			return err
+		}
+		running, err := w.Jobs(cluster.JobRunning)
+		if err != nil {
+			return err
+		}
+		counts, err := w.CountJobs()
+		if err != nil {
+			return err
+		}
+		st.Jobs = api.JobCounts{
+			Waiting: counts[cluster.JobWaiting], Running: counts[cluster.JobRunning], Done: counts[cluster.JobDone],
+			Failed: counts[cluster.JobFailed] + counts[cluster.JobTimeout],
+		}
+		return errors.Join(w.resourceStatus(&st, running), s.hostStatus(w, &st, running))
+	})
+	return st, err
+}
+
+func (w *work) resourceStatus(st *api.Status, running []cluster.Job) error {
+	resources, err := w.Resources()
+	if err != nil {
+		return err
+	}
+	observations, err := w.Observations()
+	if err != nil {
+		return err
+	}
+	for _, r := range resources {
+		account, err := w.accountWith(r, running)
+		if err != nil {
+			return err
+		}
+		row := statusOf(r, account)
+		for _, o := range observations {
+			if o.Resource == r.Name {
+				row.Observed = append(row.Observed, api.ObservedStatus{Observation: o, Age: w.now.Sub(o.At)})
+			}
+		}
+		st.Resources = append(st.Resources, row)
+	}
+	return nil
+}
+
+func statusOf(r store.Resource, a ledger.Account) api.ResourceStatus {
+	var returning int64
+	for _, l := range a.Loans {
+		returning += l.Fenced
+	}
+	return api.ResourceStatus{
+		SharedResource: r.Resource, Total: a.Total(), Borrowed: a.Borrowed(), Lent: a.Lent(), Requested: a.Requested(),
+		Returning: returning, InUse: a.InUse, Overdraft: a.Overdraft(), Idle: r.Idle.Units(), IdleSince: r.Idle.Since(),
+	}
+}
+
+func (s *Service) hostStatus(w *work, st *api.Status, running []cluster.Job) error {
+	hosts, err := w.Hosts()
+	if err != nil {
+		return err
+	}
+	for _, h := range hosts {
+		left := free(h.Host, running)
+		row := api.HostStatus{Host: h.Host, FreeCPUs: left.CPUs, FreeMemoryMB: left.MemoryMB}
+		row.LastSeen, row.Up = s.lastSeen(h.Name), s.isUp(h.Name, w.now)
+		for _, job := range running {
+			if job.Host == h.Name {
+				row.Jobs++
+			}
+		}
+		st.Hosts = append(st.Hosts, row)
+	}
+	return nil
+}
+
+// mostChanges is how many audit records one call answers.
+const mostChanges = 500
+
+// Changes answers what came after a revision. Where nothing did, it waits until
+// something does or `wait` ends.
+func (s *Service) Changes(ctx, wait context.Context, after int64) (api.Changes, error) {
+	changes := api.Changes{Revision: after}
+	err := s.watch.poll(wait, func() (bool, error) {
+		err := s.store.Read(ctx, func(tx *store.Tx) (err error) {
+			changes.Changes, err = tx.Changes(after, mostChanges)
+			return err
+		})
+		return len(changes.Changes) > 0, err
+	})
+	if n := len(changes.Changes); n > 0 {
+		changes.Revision = changes.Changes[n-1].Revision
+	}
+	return changes, err
+}
+
+// SetOwned changes how many units of a resource the cluster owns. It may fall
+// below what is in use: that overdraft blocks new starts and hurts no job.
+func (s *Service) SetOwned(ctx context.Context, actor, name string, owned api.Owned) error {
+	if owned.Owned < 0 {
+		return refuse(http.StatusUnprocessableEntity, "%s: owned %d is negative; write 0 or more", name, owned.Owned)
+	}
+	return s.update(ctx, actor, func(w *work) error {
+		r, err := w.resource(name)
+		if err != nil || r.Resource.Owned == owned.Owned {
+			return err
+		}
+		next := r
+		next.Resource.Owned = owned.Owned
+		return w.replaceResource(r, next, owned.Why)
+	})
+}
+
+// Lend opens, resizes or closes the row of units lent to another cluster.
+func (s *Service) Lend(ctx context.Context, actor, id string, lend api.LendUnits) error {
+	return s.update(ctx, actor, func(w *work) error {
+		r, err := w.resource(lend.Resource)
+		if err != nil {
+			return err
+		}
+		account, err := w.account(r)
+		if err != nil {
+			return err
+		}
+		change := api.Change{Kind: api.KindLending, Subject: id, Resource: r.Name, Why: "lent to " + lend.To, TotalBefore: account.Total()}
+		err = account.Lend(cluster.Lending{ID: id, Resource: r.Name, Units: lend.Units, To: lend.To}, w.now)
+		var refusal *ledger.Refusal
+		if errors.As(err, &refusal) {
+			return refuse(http.StatusConflict, "%s", refusal.Text)
+		}
+		if err != nil {
+			return err
+		}
+		if change.TotalAfter = account.Total(); change.TotalAfter == change.TotalBefore {
+			return nil
+		}
+		if err := w.ReplaceLendings(r.Name, account.Lendings); err != nil {
+			return err
+		}
+		return w.record(change, nil, lend)
+	})
+}

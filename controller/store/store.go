@@ -1,0 +1,156 @@
+// Package store keeps the controller's state: SQLite by default, through a
+// query layer that can serve PostgreSQL too. It knows rows, not rules.
+//
+// All writes of one change happen in one transaction ([Store.Update]); there is
+// one writer at a time. A commit is on the disk when Update returns.
+package store
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/sqlitedialect"
+	"github.com/uptrace/bun/migrate"
+	"golang.org/x/sys/unix"
+	_ "modernc.org/sqlite" // the "sqlite" driver
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Memory is the path of a store that lives in memory only.
+const Memory = ":memory:"
+
+// Store is the controller's state on disk.
+type Store struct {
+	db   *bun.DB
+	lock *os.File
+}
+
+// Open opens the state file, makes it where there is none, and brings its
+// tables up to date. A file that is not a sound, writable database, or that
+// another controller has open, is refused and left as it is.
+func Open(ctx context.Context, path string) (*Store, error) {
+	dsn := "file::memory:"
+	var lock *os.File
+	if path != Memory {
+		var err error
+		if lock, err = claim(path); err != nil {
+			return nil, err
+		}
+		if err := check(ctx, path); err != nil {
+			return nil, errors.Join(err, lock.Close())
+		}
+		dsn = fileDSN(path, "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)", "_pragma=busy_timeout(5000)", "_txlock=immediate")
+	}
+	pool, err := sql.Open("sqlite", dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open state file %s: %w", path, err)
+	}
+	pool.SetMaxOpenConns(1)
+	s := &Store{db: bun.NewDB(pool, sqlitedialect.New()), lock: lock}
+	if err := s.migrate(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("bring state file %s up to date: %w", path, err), s.Close())
+	}
+	return s, nil
+}
+
+func fileDSN(path string, options ...string) string {
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath()
+	for i, o := range options {
+		dsn += map[bool]string{true: "?", false: "&"}[i == 0] + o
+	}
+	return dsn
+}
+
+// claim makes sure that no other controller has the file.
+func claim(path string) (*os.File, error) {
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("state file %s: its folder must exist and be writable: %w", path, err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("state file %s is in use by another controller; stop it, or name another file: %w", path, err), lock.Close())
+	}
+	return lock, nil
+}
+
+// check refuses a file that is there but is no sound, writable database.
+func check(ctx context.Context, path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("state file %s cannot be opened for writing; give it to this user, or name another file: %w", path, err)
+	}
+	defer file.Close()
+	header := make([]byte, 16)
+	n, err := io.ReadFull(file, header)
+	if n == 0 {
+		return nil // a new, empty file
+	}
+	if err != nil || !bytes.Equal(header, []byte("SQLite format 3\x00")) {
+		return fmt.Errorf("state file %s is not a database; nothing was changed; restore a backup, or move the file away", path)
+	}
+	return quickCheck(ctx, path)
+}
+
+func quickCheck(ctx context.Context, path string) error {
+	db, err := sql.Open("sqlite", fileDSN(path, "mode=ro"))
+	if err != nil {
+		return fmt.Errorf("check state file %s: %w", path, err)
+	}
+	defer db.Close()
+	var verdict string
+	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		verdict = err.Error()
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("state file %s is corrupt (%s); nothing was changed; restore a backup of %s and of its -wal file",
+			path, verdict, filepath.Base(path))
+	}
+	return nil
+}
+
+func (s *Store) migrate(ctx context.Context) error {
+	all := migrate.NewMigrations()
+	if err := all.Discover(migrations); err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	m := migrate.NewMigrator(s.db, all)
+	if err := m.Init(ctx); err != nil {
+		return fmt.Errorf("prepare migrations: %w", err)
+	}
+	if _, err := m.Migrate(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+// Close closes the store.
+func (s *Store) Close() error {
+	err := s.db.Close()
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
+	}
+	return err
+}
+
+// Update runs fn in one transaction. An error of fn undoes all of it.
+func (s *Store) Update(ctx context.Context, fn func(tx *Tx) error) error {
+	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return fn(&Tx{ctx: ctx, tx: tx}) })
+}
+
+// Read runs fn on one consistent state.
+func (s *Store) Read(ctx context.Context, fn func(tx *Tx) error) error { return s.Update(ctx, fn) }

@@ -1,0 +1,391 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/uptrace/bun"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+)
+
+// Tx is one transaction. Its methods read and write rows; lists are ordered by key.
+type Tx struct {
+	ctx context.Context
+	tx  bun.Tx
+}
+
+// Resource is a shared resource with what the controller remembers of it.
+type Resource struct {
+	bun.BaseModel `bun:"table:resources"`
+
+	Name string `bun:",pk"`
+	// ConfiguredOwned is what the configuration said last, so that a changed
+	// configuration is told from an owned number that was changed at run time.
+	ConfiguredOwned int64
+	Resource        cluster.SharedResource `bun:"type:json"`
+	Idle            cluster.IdleClock      `bun:"type:json"`
+}
+
+type loanRow struct {
+	bun.BaseModel `bun:"table:loans"`
+
+	ID       string `bun:",pk"`
+	Resource string
+	Provider string
+	State    string
+	Open     bool
+	Loan     cluster.Loan `bun:"type:json"`
+}
+
+type lendingRow struct {
+	bun.BaseModel `bun:"table:lendings"`
+
+	ID       string `bun:",pk"`
+	Resource string
+	Lending  cluster.Lending `bun:"type:json"`
+}
+
+type offerRow struct {
+	bun.BaseModel `bun:"table:offers"`
+
+	Provider string        `bun:",pk"`
+	Resource string        `bun:",pk"`
+	Offer    cluster.Offer `bun:"type:json"`
+}
+
+type observationRow struct {
+	bun.BaseModel `bun:"table:observations"`
+
+	Provider    string              `bun:",pk"`
+	Resource    string              `bun:",pk"`
+	Observation cluster.Observation `bun:"type:json"`
+}
+
+type demandRow struct {
+	bun.BaseModel `bun:"table:demand"`
+
+	Resource string         `bun:",pk"`
+	Provider string         `bun:",pk"`
+	Demand   cluster.Demand `bun:"type:json"`
+}
+
+// Host is a joined host and the revision at which its jobs changed last.
+type Host struct {
+	bun.BaseModel `bun:"table:hosts"`
+
+	Name     string `bun:",pk"`
+	Assigned int64
+	Host     cluster.Host `bun:"type:json"`
+}
+
+type jobRow struct {
+	bun.BaseModel `bun:"table:jobs"`
+
+	ID    int64 `bun:",pk,autoincrement"`
+	State string
+	Host  string
+	Job   cluster.Job `bun:"type:json"`
+}
+
+type changeRow struct {
+	bun.BaseModel `bun:"table:changes"`
+
+	Revision    int64 `bun:",pk,autoincrement"`
+	At          int64
+	Actor       string
+	Kind        string
+	Subject     string
+	Why         string
+	Resource    string
+	TotalBefore int64
+	TotalAfter  int64
+	Before      string `bun:",nullzero"`
+	After       string `bun:",nullzero"`
+}
+
+// save inserts or replaces one row by its key columns.
+func (t *Tx) save(row any, key string, columns ...string) error {
+	q := t.tx.NewInsert().Model(row).On("CONFLICT (" + key + ") DO UPDATE")
+	for _, c := range columns {
+		q = q.Set("? = EXCLUDED.?", bun.Ident(c), bun.Ident(c))
+	}
+	if _, err := q.Exec(t.ctx); err != nil {
+		return fmt.Errorf("save %T: %w", row, err)
+	}
+	return nil
+}
+
+// all reads rows; where narrows and orders the query.
+func all[T any](t *Tx, where func(*bun.SelectQuery) *bun.SelectQuery) ([]T, error) {
+	var rows []T
+	if err := where(t.tx.NewSelect().Model(&rows)).Scan(t.ctx); err != nil {
+		return nil, fmt.Errorf("read %T: %w", rows, err)
+	}
+	return rows, nil
+}
+
+// documents reads rows and answers the part of each that of() picks.
+func documents[T, D any](t *Tx, of func(T) D, where func(*bun.SelectQuery) *bun.SelectQuery) ([]D, error) {
+	rows, err := all[T](t, where)
+	docs := make([]D, 0, len(rows))
+	for _, r := range rows {
+		docs = append(docs, of(r))
+	}
+	return docs, err
+}
+
+func ordered(columns ...string) func(*bun.SelectQuery) *bun.SelectQuery {
+	return func(q *bun.SelectQuery) *bun.SelectQuery { return q.Order(columns...) }
+}
+
+// Resources lists the shared resources.
+func (t *Tx) Resources() ([]Resource, error) { return all[Resource](t, ordered("name")) }
+
+// SaveResource writes a shared resource.
+func (t *Tx) SaveResource(r Resource) error {
+	return t.save(&r, "name", "configured_owned", "resource", "idle")
+}
+
+// DeleteResource removes a shared resource, its demand and its offers.
+func (t *Tx) DeleteResource(name string) error {
+	for _, table := range []any{(*demandRow)(nil), (*offerRow)(nil), (*observationRow)(nil)} {
+		if _, err := t.tx.NewDelete().Model(table).Where("resource = ?", name).Exec(t.ctx); err != nil {
+			return fmt.Errorf("delete what belongs to resource %s: %w", name, err)
+		}
+	}
+	if _, err := t.tx.NewDelete().Model((*Resource)(nil)).Where("name = ?", name).Exec(t.ctx); err != nil {
+		return fmt.Errorf("delete resource %s: %w", name, err)
+	}
+	return nil
+}
+
+// OpenLoans lists the open loans of a resource, or of all for "".
+func (t *Tx) OpenLoans(resource string) ([]cluster.Loan, error) {
+	return documents(t, func(r loanRow) cluster.Loan { return r.Loan }, func(q *bun.SelectQuery) *bun.SelectQuery {
+		q = q.Where("open = ?", true)
+		if resource != "" {
+			q = q.Where("resource = ?", resource)
+		}
+		return q.Order("id")
+	})
+}
+
+// Loans lists all loans, in the order of their intent.
+func (t *Tx) Loans() ([]cluster.Loan, error) {
+	loans, err := documents(t, func(r loanRow) cluster.Loan { return r.Loan }, ordered("id"))
+	slices.SortStableFunc(loans, func(a, b cluster.Loan) int { return cmp.Compare(a.Intended, b.Intended) })
+	return loans, err
+}
+
+// CountLoans counts all loans of a provider by resource.
+func (t *Tx) CountLoans(provider string) (map[string]int64, error) {
+	var rows []struct {
+		Resource string
+		N        int64
+	}
+	err := t.tx.NewSelect().Model((*loanRow)(nil)).Column("resource").ColumnExpr("count(*) AS n").
+		Where("provider = ?", provider).Group("resource").Scan(t.ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("count loans of %s: %w", provider, err)
+	}
+	counts := map[string]int64{}
+	for _, r := range rows {
+		counts[r.Resource] = r.N
+	}
+	return counts, nil
+}
+
+// Loan reads one loan; found is false where there is none.
+func (t *Tx) Loan(id string) (loan cluster.Loan, found bool, err error) {
+	var row loanRow
+	err = t.tx.NewSelect().Model(&row).Where("id = ?", id).Scan(t.ctx)
+	if errors.Is(err, sql.ErrNoRows) {
+		return loan, false, nil
+	}
+	if err != nil {
+		return loan, false, fmt.Errorf("read loan %s: %w", id, err)
+	}
+	return row.Loan, true, nil
+}
+
+// SaveLoan writes a loan.
+func (t *Tx) SaveLoan(l cluster.Loan) error {
+	row := loanRow{ID: l.ID, Resource: l.Resource, Provider: l.Provider, State: string(l.State), Open: l.State.Open(), Loan: l}
+	return t.save(&row, "id", "resource", "provider", "state", "open", "loan")
+}
+
+// Lendings lists the lendings of a resource.
+func (t *Tx) Lendings(resource string) ([]cluster.Lending, error) {
+	return documents(t, func(r lendingRow) cluster.Lending { return r.Lending }, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("resource = ?", resource).Order("id")
+	})
+}
+
+// ReplaceLendings writes all lendings of a resource.
+func (t *Tx) ReplaceLendings(resource string, lendings []cluster.Lending) error {
+	if _, err := t.tx.NewDelete().Model((*lendingRow)(nil)).Where("resource = ?", resource).Exec(t.ctx); err != nil {
+		return fmt.Errorf("replace lendings of %s: %w", resource, err)
+	}
+	for _, l := range lendings {
+		if err := t.save(&lendingRow{ID: l.ID, Resource: l.Resource, Lending: l}, "id", "resource", "lending"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Offers lists what all providers offer.
+func (t *Tx) Offers() ([]cluster.Offer, error) {
+	return documents(t, func(r offerRow) cluster.Offer { return r.Offer }, ordered("provider", "resource"))
+}
+
+// SaveOffer writes one offer.
+func (t *Tx) SaveOffer(o cluster.Offer) error {
+	return t.save(&offerRow{Provider: o.Provider, Resource: o.Resource, Offer: o}, "provider, resource", "offer")
+}
+
+// DeleteOffer removes one offer.
+func (t *Tx) DeleteOffer(provider, resource string) error {
+	_, err := t.tx.NewDelete().Model((*offerRow)(nil)).Where("provider = ? AND resource = ?", provider, resource).Exec(t.ctx)
+	if err != nil {
+		return fmt.Errorf("delete offer of %s by %s: %w", resource, provider, err)
+	}
+	return nil
+}
+
+// Observations lists what licence servers counted.
+func (t *Tx) Observations() ([]cluster.Observation, error) {
+	return documents(t, func(r observationRow) cluster.Observation { return r.Observation }, ordered("provider", "resource"))
+}
+
+// SaveObservation writes one observation.
+func (t *Tx) SaveObservation(o cluster.Observation) error {
+	return t.save(&observationRow{Provider: o.Provider, Resource: o.Resource, Observation: o}, "provider, resource", "observation")
+}
+
+// Demand lists what the last session wanted, less what was intended since.
+func (t *Tx) Demand() ([]cluster.Demand, error) {
+	return documents(t, func(r demandRow) cluster.Demand { return r.Demand }, ordered("resource", "provider"))
+}
+
+// SaveDemand writes one row of demand; 0 units remove it.
+func (t *Tx) SaveDemand(d cluster.Demand) error {
+	if d.Units > 0 {
+		return t.save(&demandRow{Resource: d.Resource, Provider: d.Provider, Demand: d}, "resource, provider", "demand")
+	}
+	_, err := t.tx.NewDelete().Model((*demandRow)(nil)).Where("resource = ? AND provider = ?", d.Resource, d.Provider).Exec(t.ctx)
+	if err != nil {
+		return fmt.Errorf("delete demand of %s from %s: %w", d.Resource, d.Provider, err)
+	}
+	return nil
+}
+
+// Hosts lists the hosts.
+func (t *Tx) Hosts() ([]Host, error) { return all[Host](t, ordered("name")) }
+
+// SaveHost writes a host.
+func (t *Tx) SaveHost(h Host) error { return t.save(&h, "name", "assigned", "host") }
+
+// Jobs lists the jobs in one of the states, or all for none.
+func (t *Tx) Jobs(states ...cluster.JobState) ([]cluster.Job, error) {
+	return t.jobs(func(q *bun.SelectQuery) *bun.SelectQuery {
+		if len(states) > 0 {
+			q = q.Where("state IN (?)", bun.In(states))
+		}
+		return q
+	})
+}
+
+// HostJobs lists the running jobs of a host.
+func (t *Tx) HostJobs(host string) ([]cluster.Job, error) {
+	return t.jobs(func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("state = ? AND host = ?", cluster.JobRunning, host)
+	})
+}
+
+// Job reads one job; found is false where there is none.
+func (t *Tx) Job(id int64) (job cluster.Job, found bool, err error) {
+	jobs, err := t.jobs(func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("id = ?", id) })
+	if err != nil || len(jobs) == 0 {
+		return job, false, err
+	}
+	return jobs[0], true, nil
+}
+
+func (t *Tx) jobs(where func(*bun.SelectQuery) *bun.SelectQuery) ([]cluster.Job, error) {
+	return documents(t, func(r jobRow) cluster.Job { return r.Job },
+		func(q *bun.SelectQuery) *bun.SelectQuery { return where(q).Order("id") })
+}
+
+// CountJobs counts the jobs by state.
+func (t *Tx) CountJobs() (map[cluster.JobState]int64, error) {
+	var rows []struct {
+		State cluster.JobState
+		N     int64
+	}
+	err := t.tx.NewSelect().Model((*jobRow)(nil)).Column("state").ColumnExpr("count(*) AS n").Group("state").Scan(t.ctx, &rows)
+	if err != nil {
+		return nil, fmt.Errorf("count jobs: %w", err)
+	}
+	counts := map[cluster.JobState]int64{}
+	for _, r := range rows {
+		counts[r.State] = r.N
+	}
+	return counts, nil
+}
+
+// AddJob writes a new job and gives it its number.
+func (t *Tx) AddJob(job *cluster.Job) error {
+	row := jobRow{State: string(job.State), Job: *job}
+	if _, err := t.tx.NewInsert().Model(&row).Returning("id").Exec(t.ctx); err != nil {
+		return fmt.Errorf("add job: %w", err)
+	}
+	job.ID = row.ID
+	return t.SaveJob(*job)
+}
+
+// SaveJob writes a job.
+func (t *Tx) SaveJob(job cluster.Job) error {
+	return t.save(&jobRow{ID: job.ID, State: string(job.State), Host: job.Host, Job: job}, "id", "state", "host", "job")
+}
+
+// Append adds an audit record and answers its revision.
+func (t *Tx) Append(c api.Change) (int64, error) {
+	row := changeRow{
+		At: int64(c.At), Actor: c.Actor, Kind: c.Kind, Subject: c.Subject, Why: c.Why, Resource: c.Resource,
+		TotalBefore: c.TotalBefore, TotalAfter: c.TotalAfter, Before: string(c.Before), After: string(c.After),
+	}
+	if _, err := t.tx.NewInsert().Model(&row).Returning("revision").Exec(t.ctx); err != nil {
+		return 0, fmt.Errorf("append change %s %s: %w", c.Kind, c.Subject, err)
+	}
+	return row.Revision, nil
+}
+
+// Changes lists at most `limit` audit records after a revision.
+func (t *Tx) Changes(after, limit int64) ([]api.Change, error) {
+	return documents(t, func(r changeRow) api.Change {
+		return api.Change{
+			Revision: r.Revision, At: cluster.Time(r.At), Actor: r.Actor, Kind: r.Kind, Subject: r.Subject, Why: r.Why, Resource: r.Resource,
+			TotalBefore: r.TotalBefore, TotalAfter: r.TotalAfter, Before: json.RawMessage(r.Before), After: json.RawMessage(r.After),
+		}
+	}, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("revision > ?", after).Order("revision").Limit(limit)
+	})
+}
+
+// Revision answers the newest revision.
+func (t *Tx) Revision() (int64, error) {
+	var revision int64
+	err := t.tx.NewSelect().Model((*changeRow)(nil)).ColumnExpr("coalesce(max(revision), 0)").Scan(t.ctx, &revision)
+	if err != nil {
+		return 0, fmt.Errorf("read revision: %w", err)
+	}
+	return revision, nil
+}
