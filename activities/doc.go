@@ -1,0 +1,99 @@
+// Package activities wraps provider scripts and controller updates for
+// Temporal. An activity does one thing under the id it was given, may be run
+// again without harm, and answers business outcomes (refused, partial, unknown)
+// as values: an error is always a fault of the infrastructure.
+//
+// Provider scripts count in the lender's units; here, and nowhere else, they
+// are converted to the cluster's by the resource's unit weight.
+package activities
+
+import (
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/providers"
+)
+
+// Names under which the activities are registered. They are part of recorded
+// histories: a changed name is a new activity.
+const (
+	ProviderSurvey  = "provider.survey"
+	ProviderRequest = "provider.request"
+	ProviderStatus  = "provider.status"
+	ProviderHolding = "provider.holding"
+	ProviderReturn  = "provider.return"
+
+	LedgerIntend  = "ledger.intend"
+	LedgerCommit  = "ledger.commit"
+	LedgerRefuse  = "ledger.refuse"
+	LedgerFence   = "ledger.fence"
+	LedgerRecall  = "ledger.recall"
+	LedgerConfirm = "ledger.confirm"
+
+	ControllerPublish = "controller.publish"
+	ControllerView    = "controller.view"
+	ControllerStray   = "controller.stray"
+
+	StarterLoan = "starter.loan"
+)
+
+// Ask names one request of ours at its provider.
+type Ask struct {
+	Provider string `json:"provider"`
+	Request  string `json:"request"`
+	Resource string `json:"resource"`
+	Units    int64  `json:"units"`
+	Weight   int64  `json:"weight"`
+}
+
+// Grant is what a provider gave, or holds for us, under one request.
+type Grant struct {
+	Outcome providers.Outcome `json:"outcome"`
+	// Units are whole units of ours; Rest tells that the lender counts a part
+	// of one more.
+	Units int64 `json:"units"`
+	Rest  bool  `json:"rest"`
+}
+
+// Ceil is the grant with a rest counted as a whole unit.
+func (g Grant) Ceil() int64 {
+	if g.Rest {
+		return g.Units + 1
+	}
+	return g.Units
+}
+
+// GiveBack gives units of a request back until `Remaining` are left with us.
+type GiveBack struct {
+	Ask
+	Remaining int64 `json:"remaining"`
+}
+
+// SurveyIn asks a provider what it offers, what it wants back and what it
+// believes we have, all at once.
+type SurveyIn struct {
+	Provider string           `json:"provider"`
+	Weights  map[string]int64 `json:"weights"`
+}
+
+// Survey answers a SurveyIn. Describe and List tell how each part went; what
+// failed is empty.
+type Survey struct {
+	Describe     providers.Outcome     `json:"describe"`
+	List         providers.Outcome     `json:"list"`
+	Offers       []cluster.Offer       `json:"offers"`
+	Recalls      []Holding             `json:"recalls"`
+	Holdings     []Holding             `json:"holdings"`
+	Observations []cluster.Observation `json:"observations"`
+}
+
+// Holding is a number of units under one of our request ids.
+type Holding struct {
+	Request  string `json:"request"`
+	Resource string `json:"resource"`
+	Units    int64  `json:"units"` // a part of a unit counts as one
+}
+
+// View asks for what borrowing from a provider is decided upon.
+type View struct {
+	Provider string   `json:"provider"`
+	Ask      []string `json:"ask"`
+}

@@ -1,0 +1,104 @@
+package workflows
+
+import (
+	"xce.internal/elastic/activities"
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+)
+
+// Env is what every story has of the world.
+type Env interface {
+	Now() cluster.Time
+	// Receive answers the next message as soon as there is one, or false once
+	// the time has come. A zero time is for ever.
+	Receive(until cluster.Time) (Message, bool)
+	// Full tells that the story should stop where it is, to be taken up again
+	// from its state. It is never true while a message is unanswered.
+	Full() bool
+	// Show tells people how the story stands.
+	Show(Summary)
+}
+
+// LoanEnv is what a loan's story can do. None of the steps fails: what they
+// answer is the business outcome.
+type LoanEnv interface {
+	Env
+	Intend(api.IntendLoan) api.Written
+	Commit(api.CommitLoan) api.Written
+	Refuse(api.RefuseLoan) api.Written
+	Fence(api.FenceLoan) api.Written
+	Recall(api.RecallLoan) api.Written
+	Confirm(api.ConfirmLoan) api.Written
+
+	// Request, Status, Holding and Return ask the provider. A call of which no
+	// answer came has the outcome unknown.
+	Request(activities.Ask) activities.Grant
+	Status(activities.Ask) activities.Grant
+	Holding(activities.Ask) activities.Grant
+	Return(activities.GiveBack) activities.Grant
+
+	// TellProvider tells the provider's story that this loan changed what it lends.
+	TellProvider(provider, loan string)
+}
+
+// ProviderEnv is what a provider's story can do.
+type ProviderEnv interface {
+	Env
+	Survey(activities.SurveyIn) activities.Survey
+	Return(activities.GiveBack) activities.Grant
+	Publish(api.Catalog)
+	View(ask []string) api.ProviderView
+	ReportStray(api.Stray)
+	StartLoan(cluster.LoanRequest)
+	// TellLoan sends a loan's story a message.
+	TellLoan(loan string, m Message)
+}
+
+// Message is what a story can be told; exactly one field is set.
+type Message struct {
+	// Return is an operator's wish.
+	Return *ReturnWish
+	// Recalled is how many units of the loan the lender wants back in all.
+	Recalled int64
+	// Check asks a loan to compare its books with the lender's list.
+	Check bool
+	// Demand tells a provider that its demand changed.
+	Demand bool
+	// Changed tells a provider that what it lends changed, and by which loan.
+	Changed *Changed
+}
+
+// Changed tells a provider what changed: what one loan has of it, or how often
+// it is to be surveyed. Both may be empty: then it is just surveyed anew.
+type Changed struct {
+	Loan        string           `json:"loan,omitempty"`
+	SurveyEvery cluster.Duration `json:"survey_every,omitempty"`
+}
+
+// ReturnWish asks a loan to give units back now, and waits for the answer.
+type ReturnWish struct {
+	ReturnUnits
+	Answer func(ReturnAnswer)
+}
+
+// ReturnUnits is the argument of the update `return`.
+type ReturnUnits struct {
+	// Units to give back; 0 means all that the loan has.
+	Units int64  `json:"units"`
+	By    string `json:"by"`
+}
+
+// ReturnAnswer answers an operator's wish: the units that go back, or why none do.
+type ReturnAnswer struct {
+	Units   int64  `json:"units"`
+	Refused string `json:"refused,omitempty"`
+}
+
+// Summary is how a story stands, for people.
+type Summary struct {
+	State string
+	Units int64
+	// Title is one line, Details are lines of Markdown.
+	Title   string
+	Details []string
+}

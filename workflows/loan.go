@@ -1,0 +1,517 @@
+package workflows
+
+import (
+	"fmt"
+
+	"xce.internal/elastic/activities"
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/providers"
+)
+
+// Chapter says where a loan's story is.
+type Chapter string
+
+// Chapters of a loan, in the order in which it goes through them.
+const (
+	Intending  Chapter = ""           // record the intent
+	Requesting Chapter = "requesting" // ask the lender
+	Polling    Chapter = "polling"    // the lender has not decided
+	Settling   Chapter = "settling"   // what the lender did is unknown
+	Committing Chapter = "committing" // take the grant into the total
+	Keeping    Chapter = "keeping"    // minimum hold, use, idleness
+	GivingBack Chapter = "returning"  // give fenced units back
+	Verifying  Chapter = "verifying"  // see whether they are back
+	Closed     Chapter = "closed"
+)
+
+// Loan is all that a loan's story remembers.
+type Loan struct {
+	Request cluster.LoanRequest `json:"request"`
+	// Row is the ledger's row as it was answered last.
+	Row     cluster.Loan `json:"row"`
+	Chapter Chapter      `json:"chapter"`
+	// Step numbers the last write to the ledger.
+	Step int64 `json:"step"`
+	// Granted is what the lender gave; Rest that it counts a part of a unit more.
+	Granted int64 `json:"granted"`
+	Rest    bool  `json:"rest"`
+	// Tries counts the calls without success of this chapter.
+	Tries int64 `json:"tries"`
+	// Cancelled tells that the request was withdrawn: nothing of it may be used.
+	Cancelled bool `json:"cancelled"`
+	// Surrender is why the ledger does not carry the loan any more, so that all
+	// of it goes back without the ledger.
+	Surrender string `json:"surrender,omitempty"`
+	// AskNow tells that a fence should be asked for without waiting.
+	AskNow bool `json:"ask_now"`
+	// Trouble is what went wrong last, in the provider's words.
+	Trouble string `json:"trouble,omitempty"`
+	// WaitsFor and Until say what the story waits for.
+	WaitsFor string       `json:"waits_for"`
+	Until    cluster.Time `json:"until,omitempty"`
+}
+
+// ResumeLoan answers the story of a loan of which only the ledger's row is left,
+// taken up where it can be without harm: an unsettled request is settled by the
+// lender's list, whether or not it was ever made.
+func ResumeLoan(row cluster.Loan) Loan {
+	l := Loan{Request: row.LoanRequest, Row: row, Step: row.Step, Chapter: Keeping}
+	switch {
+	case row.State == cluster.LoanRequested:
+		l.Chapter = Settling
+	case row.Fenced > 0:
+		l.Chapter = GivingBack
+	}
+	return l
+}
+
+// Live tells the loan's story from where its state is, and answers true once
+// it is over, or false where the environment is full.
+func (l *Loan) Live(env LoanEnv) bool {
+	for l.Chapter != Closed {
+		if env.Full() {
+			return false
+		}
+		switch l.Chapter {
+		case Intending:
+			l.intend(env)
+		case Requesting:
+			l.settle(env, env.Request(l.ask()))
+		case Polling:
+			l.poll(env)
+		case Settling:
+			l.findOut(env)
+		case Committing:
+			l.commit(env)
+		case Keeping:
+			l.keep(env)
+		case GivingBack:
+			l.giveBack(env)
+		case Verifying:
+			l.verify(env)
+		}
+	}
+	l.show(env, "nothing", 0)
+	env.TellProvider(l.Request.Provider, l.Request.ID)
+	return true
+}
+
+// turn begins a chapter.
+func (l *Loan) turn(to Chapter) { l.Chapter, l.Tries = to, 0 }
+
+// intend records the intent before anyone is asked. Where the demand is gone
+// meanwhile, the story ends here.
+func (l *Loan) intend(env LoanEnv) {
+	l.show(env, "the ledger", 0)
+	w := env.Intend(api.IntendLoan{LedgerWrite: l.write(), Request: l.Request})
+	l.Row = w.Loan
+	switch {
+	case w.Refusal != nil:
+		l.Trouble = w.Refusal.Text
+		l.turn(Closed)
+	case !w.Loan.State.Open():
+		l.turn(Closed)
+	default:
+		l.turn(Requesting)
+		l.show(env, "an answer of "+l.Request.Provider, 0)
+	}
+}
+
+// settle takes the lender's answer to the request.
+func (l *Loan) settle(env LoanEnv, g activities.Grant) {
+	l.note(g.Outcome)
+	switch g.Outcome.Status {
+	case providers.StatusOK, providers.StatusPartial:
+		l.granted(g)
+	case providers.StatusRefused:
+		l.refused(env, words(g.Outcome), cluster.Duration(g.Outcome.RetryAfter)*cluster.Second)
+	case providers.StatusPending:
+		if l.Chapter != Polling {
+			l.turn(Polling)
+		}
+	default:
+		l.turn(Settling)
+	}
+}
+
+func (l *Loan) granted(g activities.Grant) {
+	l.Granted, l.Rest = g.Units, g.Rest
+	if g.Units == 0 {
+		l.surrender(fmt.Sprintf("%s granted less than one unit", l.Request.Provider), 1)
+		return
+	}
+	l.turn(Committing)
+}
+
+func (l *Loan) refused(env LoanEnv, why string, retryAfter cluster.Duration) {
+	w := env.Refuse(api.RefuseLoan{LedgerWrite: l.write(), Why: why, RetryAfter: retryAfter})
+	if w.Refusal == nil {
+		l.Row = w.Loan
+	}
+	l.turn(Closed)
+}
+
+// poll asks how the request stands, until the lender has decided.
+func (l *Loan) poll(env LoanEnv) {
+	l.Tries++
+	l.pause(env, "a decision of "+l.Request.Provider, backoff(l.pollInterval(), 5*cluster.Minute, l.Tries))
+	l.settle(env, env.Status(l.ask()))
+}
+
+// findOut settles a request of which the outcome is unknown by what the lender
+// lists under its id. Where it lists nothing the request is cancelled, so that
+// it cannot be granted late, and the list must show nothing once more.
+func (l *Loan) findOut(env LoanEnv) {
+	l.Tries++
+	l.pause(env, "a list of "+l.Request.Provider+", since the outcome of the request is unknown", backoff(l.pollInterval(), 10*cluster.Minute, l.Tries))
+	held := env.Holding(l.ask())
+	l.note(held.Outcome)
+	if held.Outcome.Status != providers.StatusOK {
+		return
+	}
+	switch listed := held.Ceil(); {
+	case listed > 0 && !l.Cancelled:
+		l.granted(held)
+	case listed == 0 && l.Cancelled:
+		l.refused(env, fmt.Sprintf("the outcome was unknown; cancelled, and %s lists nothing of it", l.Request.Provider), 0)
+	default:
+		l.note(env.Return(activities.GiveBack{Ask: l.ask(), Remaining: 0}).Outcome)
+		l.Cancelled = true
+	}
+}
+
+// commit takes the grant into the total. A grant that the ledger does not take
+// goes back.
+func (l *Loan) commit(env LoanEnv) {
+	w := env.Commit(api.CommitLoan{LedgerWrite: l.write(), Granted: l.Granted})
+	if w.Refusal != nil {
+		l.surrender("the grant could not be committed: "+w.Refusal.Text, l.Granted)
+		return
+	}
+	l.Row = w.Loan
+	l.turn(Keeping)
+	if l.Row.Fenced > 0 || l.Rest {
+		l.turn(GivingBack)
+	}
+	if l.Granted != l.Row.Units {
+		env.TellProvider(l.Request.Provider, l.Request.ID)
+	}
+}
+
+// surrender gives all units back without the ledger, which does not carry them.
+func (l *Loan) surrender(why string, units int64) {
+	l.Surrender = why
+	l.Row = cluster.Loan{LoanRequest: l.Request, State: cluster.LoanReturning, Fenced: units, Why: why}
+	l.turn(GivingBack)
+}
+
+// keep waits until units of the loan may go back, and asks the ledger to take
+// them out of the total. First the minimum hold passes, then the ledger says
+// each time when it is worth asking again.
+func (l *Loan) keep(env LoanEnv) {
+	if !l.AskNow {
+		l.show(env, l.keepingFor(env.Now()), l.Row.AskAgain)
+		if m, ok := env.Receive(l.Row.AskAgain); ok {
+			l.hear(env, m)
+			return
+		}
+	}
+	l.AskNow = false
+	l.fence(env, api.FenceLoan{LedgerWrite: l.write()})
+	// However clocks differ, never ask without a pause.
+	l.Row.AskAgain = max(l.Row.AskAgain, env.Now().Add(cluster.Second))
+}
+
+func (l *Loan) keepingFor(now cluster.Time) string {
+	switch {
+	case now < l.Row.HoldUntil:
+		return "the end of the minimum hold"
+	case l.Row.Recalled > 0:
+		return "jobs to give recalled units back"
+	}
+	return "idle units"
+}
+
+// fence asks the ledger to take units out of the total.
+func (l *Loan) fence(env LoanEnv, in api.FenceLoan) api.Written {
+	w := env.Fence(in)
+	if l.lost(w) {
+		return w
+	}
+	if w.Refusal == nil {
+		l.Row = w.Loan
+	}
+	if l.Row.Fenced > 0 {
+		l.turn(GivingBack)
+	}
+	return w
+}
+
+// lost tells that the ledger carries the loan no more, as when it was restored
+// from an old backup: then all of it goes back.
+func (l *Loan) lost(w api.Written) bool {
+	if w.Refusal == nil {
+		return false
+	}
+	switch w.Refusal.Code {
+	case "unknown", "closed", "stale":
+		l.surrender("the ledger carries the loan no more: "+w.Refusal.Text, l.Row.Held())
+		return true
+	}
+	return false
+}
+
+// giveBack gives the fenced units back to the lender.
+func (l *Loan) giveBack(env LoanEnv) {
+	l.Tries++
+	l.show(env, fmt.Sprintf("%s to take %d units back", l.Request.Provider, l.Row.Fenced), 0)
+	left := env.Return(activities.GiveBack{Ask: l.ask(), Remaining: l.Row.Borrowed + l.Row.Recalled})
+	l.note(left.Outcome)
+	switch left.Outcome.Status {
+	case providers.StatusOK, providers.StatusPartial:
+		l.Rest = false
+		l.confirm(env, left.Ceil())
+	case providers.StatusRefused:
+		wait := cluster.Duration(left.Outcome.RetryAfter) * cluster.Second
+		if wait == 0 {
+			wait = backoff(l.pollInterval(), 10*cluster.Minute, l.Tries)
+		}
+		l.pause(env, fmt.Sprintf("the next try: %s refused to take %d units back", l.Request.Provider, l.Row.Fenced), wait)
+	default:
+		l.Chapter = Verifying
+	}
+}
+
+// verify settles a return of which the outcome is open by the lender's list.
+func (l *Loan) verify(env LoanEnv) {
+	l.pause(env, fmt.Sprintf("a list of %s that shows %d units back", l.Request.Provider, l.Row.Fenced), backoff(l.pollInterval(), 10*cluster.Minute, l.Tries))
+	held := env.Holding(l.ask())
+	l.note(held.Outcome)
+	if held.Outcome.Status != providers.StatusOK {
+		l.Tries++
+		return
+	}
+	l.Rest = false
+	l.confirm(env, held.Ceil())
+}
+
+// confirm records how many of the fenced units the lender has back, given what
+// it still lends. What it has not is asked for again.
+func (l *Loan) confirm(env LoanEnv, left int64) {
+	back := min(max(l.Row.Held()-left, 0), l.Row.Fenced)
+	if back > 0 {
+		l.confirmed(env, back)
+	}
+	switch {
+	case l.Row.Fenced == 0 && l.Row.Held() == 0:
+		l.end(env)
+	case l.Row.Fenced == 0:
+		l.turn(Keeping)
+		env.TellProvider(l.Request.Provider, l.Request.ID)
+	default:
+		l.Chapter = GivingBack
+		l.pause(env, fmt.Sprintf("the next try: %s still lends %d units", l.Request.Provider, left), backoff(l.pollInterval(), 10*cluster.Minute, l.Tries))
+	}
+}
+
+func (l *Loan) confirmed(env LoanEnv, back int64) {
+	if l.Surrender == "" {
+		w := env.Confirm(api.ConfirmLoan{LedgerWrite: l.write(), Units: back})
+		if w.Refusal == nil {
+			l.Row = w.Loan
+			return
+		}
+		l.Surrender = w.Refusal.Text
+	}
+	l.Row.Fenced -= back
+	l.Row.Returned += back
+}
+
+// end closes the story. A surrendered loan may still have an open row.
+func (l *Loan) end(env LoanEnv) {
+	if l.Surrender != "" {
+		l.refused(env, l.Surrender, 0)
+		return
+	}
+	l.turn(Closed)
+}
+
+// hear answers a message.
+func (l *Loan) hear(env LoanEnv, m Message) {
+	switch {
+	case m.Return != nil:
+		m.Return.Answer(l.operatorReturn(env, m.Return.ReturnUnits))
+	case m.Recalled > 0:
+		l.recall(env, m.Recalled-l.Row.Recalled-l.Row.Fenced, fmt.Sprintf("%s wants %d units back", l.Request.Provider, m.Recalled))
+	case m.Check && l.Chapter == Keeping:
+		held := env.Holding(l.ask())
+		if held.Outcome.Status != providers.StatusOK {
+			return
+		}
+		missing := l.Row.Held() - held.Ceil()
+		l.recall(env, missing, fmt.Sprintf("%s lists %d units, %d fewer than were lent", l.Request.Provider, held.Units, missing))
+		if missing < 0 {
+			l.turn(GivingBack)
+		}
+	}
+}
+
+// MayReturn tells whether an operator's wish can be taken up at all, or why
+// not: what needs no look at the ledger.
+func (l *Loan) MayReturn(now cluster.Time, wish ReturnUnits) error {
+	here := l.Row.Borrowed + l.Row.Recalled
+	switch {
+	case wish.Units < 0:
+		return fmt.Errorf("%d units cannot be returned; ask for 1 or more, or 0 for all", wish.Units)
+	case l.Chapter == GivingBack || l.Chapter == Verifying:
+		return fmt.Errorf("%d units of %s are on their way back already; ask again when they are there", l.Row.Fenced, l.Request.ID)
+	case l.Chapter != Keeping:
+		return fmt.Errorf("loan %s is %s: there is nothing to return", l.Request.ID, l.state())
+	case wish.Units > here:
+		return fmt.Errorf("loan %s has %d units, not %d", l.Request.ID, here, wish.Units)
+	case now < l.Row.HoldUntil && l.Row.Recalled == 0:
+		return fmt.Errorf("loan %s is held until %s, as %s demands", l.Request.ID, l.Row.HoldUntil, l.Request.Provider)
+	}
+	return nil
+}
+
+// operatorReturn fences exactly what an operator asked for, all or none.
+func (l *Loan) operatorReturn(env LoanEnv, wish ReturnUnits) ReturnAnswer {
+	if err := l.MayReturn(env.Now(), wish); err != nil {
+		return ReturnAnswer{Refused: err.Error()}
+	}
+	units := wish.Units
+	if units == 0 {
+		units = l.Row.Borrowed + l.Row.Recalled
+	}
+	again := l.Row.AskAgain
+	w := l.fence(env, api.FenceLoan{LedgerWrite: l.write(), Units: units, Why: "returned by " + wish.By})
+	if w.Refusal != nil {
+		l.Row.AskAgain = again
+		return ReturnAnswer{Refused: w.Refusal.Text}
+	}
+	return ReturnAnswer{Units: units}
+}
+
+// recall takes units that the lender wants back out of the total at once; they
+// go back as soon as no job uses them.
+func (l *Loan) recall(env LoanEnv, units int64, why string) {
+	units = min(units, l.Row.Borrowed)
+	if units < 1 || l.Surrender != "" {
+		return
+	}
+	w := env.Recall(api.RecallLoan{LedgerWrite: l.write(), Units: units, Why: why})
+	if l.lost(w) || w.Refusal != nil {
+		return
+	}
+	l.Row, l.AskNow = w.Loan, true
+}
+
+// pause waits, and hears what is said meanwhile.
+func (l *Loan) pause(env LoanEnv, waitsFor string, d cluster.Duration) {
+	until := env.Now().Add(d)
+	l.show(env, waitsFor, until)
+	for {
+		m, ok := env.Receive(until)
+		if !ok {
+			return
+		}
+		l.hear(env, m)
+	}
+}
+
+// write numbers the next write to the ledger.
+func (l *Loan) write() api.LedgerWrite {
+	l.Step++
+	return api.LedgerWrite{Loan: l.Request.ID, Resource: l.Request.Resource, Step: l.Step}
+}
+
+// ask names the request at its provider. The loan's id is the request's id.
+func (l *Loan) ask() activities.Ask {
+	units := l.Row.Units
+	if l.Chapter == GivingBack || l.Chapter == Verifying {
+		units = l.Row.Fenced
+	}
+	return activities.Ask{
+		Provider: l.Request.Provider, Request: l.Request.ID, Resource: l.Request.Resource,
+		Units: units, Weight: max(l.Request.UnitWeight, 1),
+	}
+}
+
+func (l *Loan) pollInterval() cluster.Duration { return max(l.Request.PollInterval, cluster.Second) }
+
+// note remembers what went wrong, in the provider's words; success forgets it.
+func (l *Loan) note(o providers.Outcome) {
+	l.Trouble = ""
+	if o.Status == providers.StatusUnknown || o.Status == providers.StatusRefused {
+		l.Trouble = words(o)
+	}
+}
+
+// words says in one line how a call ended.
+func words(o providers.Outcome) string {
+	text := string(o.Status)
+	if o.Reason != "" {
+		text += " (" + string(o.Reason) + ")"
+	}
+	if o.Message != "" {
+		text += ": " + o.Message
+	}
+	return text
+}
+
+// backoff answers how long to wait before the n-th try (n from 1): twice as
+// long each time from `first` to `most`.
+func backoff(first, most cluster.Duration, n int64) cluster.Duration {
+	wait := first
+	for ; n > 1 && wait < most; n-- {
+		wait *= 2
+	}
+	return min(wait, max(most, first))
+}
+
+// state is the loan's state for people: the ledger's, and finer where the story knows more.
+func (l *Loan) state() string {
+	switch l.Chapter {
+	case Intending, Requesting, Polling, Settling, Committing:
+		return "requested"
+	case GivingBack, Verifying:
+		return "returning"
+	case Keeping:
+		if l.Row.Recalled > 0 {
+			return "recalled"
+		}
+		return "borrowed"
+	}
+	if l.Row.Returned > 0 {
+		return "returned"
+	}
+	return "refused"
+}
+
+// show tells people how the loan stands.
+func (l *Loan) show(env LoanEnv, waitsFor string, until cluster.Time) {
+	l.WaitsFor, l.Until = waitsFor, until
+	r := l.Row
+	title := fmt.Sprintf("%s: %d %s from %s, %s", l.Request.ID, r.Held(), l.Request.Resource, l.Request.Provider, l.state())
+	wait := "Waits for " + waitsFor
+	if until > 0 {
+		wait += ", until " + until.Std().Format("2006-01-02 15:04:05 UTC")
+	}
+	details := []string{
+		fmt.Sprintf("**%s**", title), "",
+		wait + ".", "",
+		"| requested | borrowed | recalled | fenced | returned |",
+		"|---|---|---|---|---|",
+		fmt.Sprintf("| %d | %d | %d | %d | %d |", r.Units, r.Borrowed, r.Recalled, r.Fenced, r.Returned), "",
+		fmt.Sprintf("Taken because %s.", l.Request.Reason),
+	}
+	if r.Why != "" && r.Why != l.Request.Reason {
+		details = append(details, "", "Last: "+r.Why+".")
+	}
+	if l.Trouble != "" {
+		details = append(details, "", fmt.Sprintf("Trouble after %d tries: %s", l.Tries, l.Trouble))
+	}
+	env.Show(Summary{State: l.state(), Units: r.Held(), Title: title, Details: details})
+}

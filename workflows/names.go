@@ -1,0 +1,72 @@
+// Package workflows holds the stories of providers and loans, and their binding
+// to Temporal.
+//
+// A story ([Loan.Live], [Provider.Live]) is a plain function of its state and
+// an environment ([LoanEnv], [ProviderEnv]): what time it is, wait for a message
+// until then, and the story's own named steps. It is written once, straight
+// through. Business outcomes (refused, partial, unknown, not yet) are answered
+// in the story, so they happen alike wherever it runs; faults of the
+// infrastructure never reach it.
+//
+// Temporal runs the stories live ([LoanWorkflow], [ProviderWorkflow]): steps are
+// activities, waiting is a durable timer, state is carried over when a history
+// grows long.
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+)
+
+// Names under which the workflows are registered, and what they listen to.
+// They are part of recorded histories.
+const (
+	ProviderName = "provider"
+	LoanName     = "loan"
+
+	// SignalDemand tells a provider that its demand changed.
+	SignalDemand = "demand"
+	// SignalCatalogChanged tells a provider that what it lends has changed; it
+	// carries the id of the loan that did it, or nothing.
+	SignalCatalogChanged = "catalog-changed"
+	// SignalRecalled tells a loan how many of its units the lender wants back.
+	SignalRecalled = "recalled"
+	// SignalCheck tells a loan that the lender's list differs from its books.
+	SignalCheck = "check"
+
+	// UpdateReturn is an operator's wish to give units back now.
+	UpdateReturn = "return"
+
+	QueryLoan  = "loan"
+	QueryState = "state"
+)
+
+// Task queues.
+const (
+	QueueWorkflows  = "xce-workflows"
+	QueueController = "xce-controller"
+)
+
+// QueueProvider is the task queue of one provider's scripts.
+func QueueProvider(provider string) string { return "xce-provider-" + provider }
+
+// ProviderID is the workflow id of a provider.
+func ProviderID(provider string) string { return "provider/" + provider }
+
+// LoanID is the workflow id of the n-th loan of a resource from a provider.
+func LoanID(resource, provider string, n int64) string {
+	return fmt.Sprintf("loan/%s/%s-%d", resource, provider, n)
+}
+
+// Search attributes of all workflows.
+var (
+	AttributeKind     = temporal.NewSearchAttributeKeyKeyword("XceKind")
+	AttributeProvider = temporal.NewSearchAttributeKeyKeyword("XceProvider")
+	AttributeResource = temporal.NewSearchAttributeKeyKeyword("XceResource")
+	AttributeState    = temporal.NewSearchAttributeKeyKeyword("XceState")
+	AttributeUnits    = temporal.NewSearchAttributeKeyInt64("XceUnits")
+)
+
+// SearchAttributes lists the attributes a Temporal namespace must have, as NAME=TYPE.
+var SearchAttributes = []string{"XceKind=Keyword", "XceProvider=Keyword", "XceResource=Keyword", "XceState=Keyword", "XceUnits=Int"}
