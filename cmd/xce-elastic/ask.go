@@ -1,0 +1,266 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/starter"
+	"xce.internal/elastic/workflows"
+)
+
+func newSubmit() *cobra.Command {
+	var spec cluster.JobSpec
+	var tokens []string
+	var limit string
+	cmd := &cobra.Command{
+		Use: "submit [flags] -- COMMAND [ARG ...]", Short: "Submit a job", Args: cobra.MinimumNArgs(1),
+		Example: "  xce-elastic submit --token vcs=2 --cpus 4 -- simulate --seed 7",
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&spec.Name, "name", "", "name of the job")
+	flags.Int64Var(&spec.CPUs, "cpus", 1, "cpus on one host")
+	flags.Int64Var(&spec.MemoryMB, "memory", 0, "memory on one host in MB")
+	flags.Int64Var(&spec.Priority, "priority", 0, "jobs of higher priority go first")
+	flags.StringArrayVar(&tokens, "token", nil, "RESOURCE=UNITS of a shared resource; repeatable")
+	flags.StringVar(&limit, "time-limit", "", "end the job after so long, as in 30m")
+	flags.StringVar(&spec.Directory, "directory", "", "where the command runs")
+	format := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		spec.Command = args
+		if spec.Tokens, err = parseTokens(tokens); err != nil {
+			return err
+		}
+		if limit != "" {
+			if err := spec.TimeLimit.UnmarshalText([]byte(limit)); err != nil {
+				return fmt.Errorf("--time-limit: %w", err)
+			}
+		}
+		c, err := loadAndConnect(cmd)
+		if err != nil {
+			return err
+		}
+		job, err := c.Submit(cmd.Context(), spec)
+		if err != nil {
+			return err
+		}
+		return format.print(cmd, job, func(t *table) { t.row(fmt.Sprintf("job %d is submitted", job.ID)) })
+	}
+	return cmd
+}
+
+// parseTokens reads RESOURCE=UNITS.
+func parseTokens(args []string) (map[string]int64, error) {
+	tokens := map[string]int64{}
+	for _, arg := range args {
+		name, units, ok := strings.Cut(arg, "=")
+		n, err := strconv.ParseInt(units, 10, 64)
+		if !ok || err != nil || n < 1 {
+			return nil, fmt.Errorf("--token %s: write RESOURCE=UNITS with a whole number of at least 1, as in vcs=2", arg)
+		}
+		if _, twice := tokens[name]; twice {
+			return nil, fmt.Errorf("--token %s: %s is asked for twice; ask once for the sum", arg, name)
+		}
+		tokens[name] = n
+	}
+	return tokens, nil
+}
+
+func newJobs() *cobra.Command {
+	cmd := &cobra.Command{Use: "jobs", Short: "List jobs", Args: cobra.NoArgs}
+	state := cmd.Flags().String("state", "", "only those waiting, running, done, failed or timeout")
+	format := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := loadAndConnect(cmd)
+		if err != nil {
+			return err
+		}
+		jobs, err := c.Jobs(cmd.Context(), cluster.JobState(*state))
+		if err != nil {
+			return err
+		}
+		return format.print(cmd, jobs, func(t *table) {
+			t.row("JOB", "STATE", "USER", "TOKENS", "CPUS", "HOST", "SUBMITTED", "STARTED", "ENDED", "WHY")
+			for _, j := range jobs {
+				t.row(j.ID, j.State, j.User, tokenList(j.Tokens), j.CPUs, dash(j.Host), j.Submitted.Clock(), j.Started.Clock(), j.Ended.Clock(), j.Why)
+			}
+		})
+	}
+	return cmd
+}
+
+func tokenList(tokens map[string]int64) string {
+	var parts []string
+	for _, name := range (cluster.JobSpec{Tokens: tokens}).TokenNames() {
+		parts = append(parts, fmt.Sprintf("%s=%d", name, tokens[name]))
+	}
+	return dash(strings.Join(parts, ","))
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func newStatus() *cobra.Command {
+	cmd := &cobra.Command{Use: "status", Short: "Show resources, lenders, hosts and demand", Args: cobra.NoArgs}
+	format := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := loadAndConnect(cmd)
+		if err != nil {
+			return err
+		}
+		st, err := c.Status(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return format.print(cmd, st, func(t *table) { statusTable(t, st) })
+	}
+	return cmd
+}
+
+func statusTable(t *table, st api.Status) {
+	t.row("RESOURCE", "TOTAL", "OWNED", "BORROWED", "LENT", "REQUESTED", "RETURNING", "IN USE", "KEPT BACK", "IDLE", "IDLE SINCE", "OVERDRAFT", "OBSERVED IN USE")
+	for _, r := range st.Resources {
+		t.row(r.Name, r.Total, r.Owned, r.Borrowed, r.Lent, r.Requested, r.Returning, r.InUse, r.KeepBack, r.Idle, r.IdleSince.Clock(), r.Overdraft, observed(r.Observed))
+	}
+	t.row()
+	t.row("LENDER", "RESOURCE", "HEADROOM", "PRICE/H", "MINIMUM HOLD", "BILLING STEP", "PUBLISHED", "REFUSALS", "LEFT ALONE UNTIL")
+	for _, o := range st.Offers {
+		t.row(o.Provider, o.Resource, o.Headroom, o.Price, o.MinimumHold, o.BillingStep, o.Published.Clock(), o.Refusals, o.BackoffUntil.Clock())
+	}
+	t.row()
+	t.row("HOST", "UP", "CPUS", "FREE", "JOBS", "LAST SEEN")
+	for _, h := range st.Hosts {
+		t.row(h.Name, h.Up, h.CPUs, h.FreeCPUs, h.Jobs, h.LastSeen.Clock())
+	}
+	t.row()
+	for _, d := range st.Demand {
+		t.row(fmt.Sprintf("demand: %d %s from %s: %s", d.Units, d.Resource, d.Provider, d.Reason))
+	}
+	t.row(fmt.Sprintf("jobs: %d waiting, %d running, %d done, %d failed", st.Jobs.Waiting, st.Jobs.Running, st.Jobs.Done, st.Jobs.Failed))
+}
+
+func observed(all []api.ObservedStatus) string {
+	var parts []string
+	for _, o := range all {
+		parts = append(parts, fmt.Sprintf("%d (%s, %s ago)", o.InUse, o.Provider, o.Age))
+	}
+	return dash(strings.Join(parts, ", "))
+}
+
+func newLoans() *cobra.Command {
+	cmd := &cobra.Command{Use: "loans", Short: "List loans", Args: cobra.NoArgs}
+	everything := cmd.Flags().BoolP("all", "a", false, "closed ones too")
+	format := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := loadAndConnect(cmd)
+		if err != nil {
+			return err
+		}
+		loans, err := c.Loans(cmd.Context(), *everything)
+		if err != nil {
+			return err
+		}
+		return format.print(cmd, loans, func(t *table) { loanTable(t, loans) })
+	}
+	return cmd
+}
+
+func loanTable(t *table, loans []cluster.Loan) {
+	t.row("LOAN", "STATE", "ASKED", "GRANTED", "BORROWED", "RECALLED", "FENCED", "RETURNED", "SINCE", "HELD UNTIL", "ASKS NEXT", "WHY")
+	for _, l := range loans {
+		t.row(l.ID, l.State, l.Units, l.Granted(), l.Borrowed, l.Recalled, l.Fenced, l.Returned, l.Intended.Clock(), l.HoldUntil.Clock(), l.AskAgain.Clock(), l.Why)
+	}
+}
+
+func newReturn() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "return LOAN", Short: "Give a loan's units back now", Args: cobra.ExactArgs(1),
+		Long: "Give units of a loan back now, without waiting for them to be idle long enough: all of them or none.\nUnits that jobs use are never given back.",
+	}
+	units := cmd.Flags().Int64("units", 0, "how many (default all that the loan has)")
+	format := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := load(cmd)
+		if err != nil {
+			return err
+		}
+		options, err := temporalOptions(c, logger(c))
+		if err != nil {
+			return err
+		}
+		connection, err := client.DialContext(cmd.Context(), options)
+		if err != nil {
+			return fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
+		}
+		defer connection.Close()
+		wish := workflows.ReturnUnits{Units: *units, By: whoami()}
+		returned, err := starter.New(connection).Return(cmd.Context(), args[0], uuid.NewString(), wish)
+		if err != nil {
+			return err
+		}
+		answer := map[string]any{"loan": args[0], "returning": returned}
+		return format.print(cmd, answer, func(t *table) {
+			t.row(fmt.Sprintf("%d units of %s are out of the total and on their way back", returned, args[0]))
+		})
+	}
+	return cmd
+}
+
+func newExplain() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "explain job|loan|resource ID", Short: "Say why a job waits, a loan is kept, a total is what it is",
+		Args: cobra.ExactArgs(2), ValidArgs: []string{"job", "loan", "resource"},
+	}
+	format := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !slices.Contains(cmd.ValidArgs, args[0]) {
+			return fmt.Errorf("a %q cannot be explained; ask for a job, a loan or a resource", args[0])
+		}
+		c, err := loadAndConnect(cmd)
+		if err != nil {
+			return err
+		}
+		e, err := c.Explain(cmd.Context(), args[0], args[1])
+		if err != nil {
+			return err
+		}
+		return format.print(cmd, e, func(t *table) {
+			for _, s := range e.Sentences {
+				t.row(s)
+			}
+		})
+	}
+	return cmd
+}
+
+func newOwned() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "owned RESOURCE UNITS", Short: "Change how many units the cluster owns", Args: cobra.ExactArgs(2),
+		Long: "Change how many units of a resource the cluster owns, until the configuration file says otherwise.\nIt may fall below what is in use: running jobs run on, new ones wait.",
+	}
+	why := cmd.Flags().String("why", "", "the reason, for the audit record")
+	_ = cmd.MarkFlagRequired("why")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		units, err := strconv.ParseInt(args[1], 10, 64)
+		if err != nil || units < 0 {
+			return fmt.Errorf("units %q: write a whole number of 0 or more", args[1])
+		}
+		c, err := loadAndConnect(cmd)
+		if err != nil {
+			return err
+		}
+		return c.SetOwned(cmd.Context(), args[0], api.Owned{Owned: units, Why: *why})
+	}
+	return cmd
+}

@@ -1,0 +1,212 @@
+// Package config reads the configuration of all parts: one YAML file, XCE_
+// environment variables over it, flags over both. What is misspelt, malformed or
+// contradictory is refused whole, each fault with its file, line, key and remedy.
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/pki"
+	"xce.internal/elastic/providers"
+	"xce.internal/elastic/workflows"
+)
+
+// Config is the whole configuration. Paths are relative to the file's folder.
+type Config struct {
+	Cluster    Cluster                  `json:"cluster"`
+	Resources  []cluster.SharedResource `json:"resources"`
+	Providers  []Provider               `json:"providers"`
+	Controller Controller               `json:"controller"`
+	Peer       TLS                      `json:"peer"`
+	Temporal   Temporal                 `json:"temporal"`
+	Agent      Agent                    `json:"agent"`
+	Log        Log                      `json:"log"`
+
+	file string
+}
+
+// Cluster names the cluster and sets the pace of its sessions.
+type Cluster struct {
+	Name            string           `json:"name"`
+	SessionInterval cluster.Duration `json:"session_interval"`
+}
+
+// Provider is a provider script and how to run it.
+type Provider struct {
+	Name   string `json:"name"`
+	Script string `json:"script"`
+	// Environment has lines NAME=VALUE.
+	Environment []string         `json:"environment"`
+	TimeLimit   cluster.Duration `json:"time_limit"`
+	OutputLimit int64            `json:"output_limit"`
+	SurveyEvery cluster.Duration `json:"survey_every"`
+}
+
+// Controller says where the controller serves and keeps its state, and with
+// which certificate; Address is where others reach it.
+type Controller struct {
+	Listen  string `json:"listen"`
+	Address string `json:"address"`
+	State   string `json:"state"`
+	TLS     TLS    `json:"tls"`
+}
+
+// TLS names the PEM files of one side of a connection.
+type TLS struct {
+	CA   string `json:"ca"`
+	Cert string `json:"cert"`
+	Key  string `json:"key"`
+}
+
+// Files answers the files for the connection.
+func (t TLS) Files() pki.Files { return pki.Files(t) }
+
+// Temporal says where Temporal is. Further settings (TLS, API key) come from
+// TEMPORAL_ variables and profiles, as Temporal's own tools take them.
+type Temporal struct {
+	Address   string `json:"address"`
+	Namespace string `json:"namespace"`
+}
+
+// Agent is this machine as a host.
+type Agent struct {
+	Host     string `json:"host"`
+	CPUs     int64  `json:"cpus"`
+	MemoryMB int64  `json:"memory_mb"`
+	Folder   string `json:"folder"`
+}
+
+// Log says what is logged, and how.
+type Log struct {
+	Level  string `json:"level"`
+	Format string `json:"format"`
+}
+
+// defaults are the values of keys that are set nowhere; every key that an
+// environment variable can set must be here.
+var defaults = map[string]any{
+	"cluster.name": "", "cluster.session_interval": "5s",
+	"controller.listen": "127.0.0.1:7400", "controller.address": "https://127.0.0.1:7400", "controller.state": "controller.db",
+	"controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key",
+	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
+	"temporal.address": "", "temporal.namespace": "",
+	"agent.host": "", "agent.cpus": 0, "agent.memory_mb": 0, "agent.folder": "agent",
+	"log.level": "info", "log.format": "text",
+}
+
+const (
+	defaultTimeLimit   = 30 * cluster.Second
+	defaultSurveyEvery = cluster.Minute
+	defaultOutputLimit = 1 << 20
+)
+
+// complete fills in what depends on the rest.
+func (c *Config) complete() {
+	base := filepath.Dir(c.file)
+	for i := range c.Providers {
+		p := &c.Providers[i]
+		if p.TimeLimit == 0 {
+			p.TimeLimit = defaultTimeLimit
+		}
+		if p.SurveyEvery == 0 {
+			p.SurveyEvery = defaultSurveyEvery
+		}
+		if p.OutputLimit == 0 {
+			p.OutputLimit = defaultOutputLimit
+		}
+		if strings.Contains(p.Script, "/") {
+			p.Script = resolve(base, p.Script)
+		}
+	}
+	for _, path := range []*string{
+		&c.Controller.State, &c.Controller.TLS.CA, &c.Controller.TLS.Cert, &c.Controller.TLS.Key,
+		&c.Peer.CA, &c.Peer.Cert, &c.Peer.Key, &c.Agent.Folder,
+	} {
+		*path = resolve(base, *path)
+	}
+}
+
+func resolve(base, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(base, path)
+}
+
+// validate checks everything that can be checked without asking anyone.
+func (c *Config) validate() cluster.Problems {
+	ps := cluster.ValidateResources(c.Resources, c.ProviderNames(), c.Cluster.SessionInterval)
+	if !cluster.ValidName(c.Cluster.Name) {
+		ps = append(ps, cluster.Problem{Path: "cluster.name", What: fmt.Sprintf("name %q is not valid", c.Cluster.Name), Remedy: "name the cluster, with letters, digits, '.', '_' or '-'"})
+	}
+	if c.Cluster.SessionInterval < 100*cluster.Millisecond {
+		ps = append(ps, cluster.Problem{Path: "cluster.session_interval", What: fmt.Sprintf("%s is too short", c.Cluster.SessionInterval), Remedy: "write at least 100ms"})
+	}
+	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
+		ps = append(ps, cluster.Problem{Path: "log.level", What: fmt.Sprintf("%q is no level", c.Log.Level), Remedy: "write debug, info, warn or error"})
+	}
+	if !slices.Contains([]string{"text", "json"}, c.Log.Format) {
+		ps = append(ps, cluster.Problem{Path: "log.format", What: fmt.Sprintf("%q is no format", c.Log.Format), Remedy: "write text or json"})
+	}
+	for i, p := range c.Providers {
+		ps = append(ps, p.validate(fmt.Sprintf("providers[%d]", i), c.Providers[:i])...)
+	}
+	return ps
+}
+
+func (p Provider) validate(at string, before []Provider) (ps cluster.Problems) {
+	add := func(key, what, remedy string) {
+		ps = append(ps, cluster.Problem{Path: at + "." + key, What: what, Remedy: remedy})
+	}
+	if !cluster.ValidName(p.Name) {
+		add("name", fmt.Sprintf("name %q is not valid", p.Name), "use letters, digits, '.', '_' or '-'")
+	}
+	if i := slices.IndexFunc(before, func(o Provider) bool { return o.Name == p.Name }); i >= 0 {
+		add("name", fmt.Sprintf("provider %q is already defined as providers[%d]", p.Name, i), "give each provider one entry")
+	}
+	if p.Script == "" {
+		add("script", "there is no script", "name the provider script, as a path or a program on PATH")
+	}
+	if limit := cluster.DurationOf(workflows.LongestScript); p.TimeLimit < cluster.Second || p.TimeLimit > limit {
+		add("time_limit", fmt.Sprintf("%s is out of range", p.TimeLimit), fmt.Sprintf("write between 1s and %s", limit))
+	}
+	if p.SurveyEvery < cluster.Second {
+		add("survey_every", fmt.Sprintf("%s is too short", p.SurveyEvery), "write at least 1s")
+	}
+	if p.OutputLimit < 1024 {
+		add("output_limit", fmt.Sprintf("%d bytes are too few", p.OutputLimit), "write at least 1024")
+	}
+	for i, line := range p.Environment {
+		if name, _, ok := strings.Cut(line, "="); !ok || name == "" {
+			add(fmt.Sprintf("environment[%d]", i), fmt.Sprintf("%q is not NAME=VALUE", line), "write NAME=VALUE")
+		}
+	}
+	return ps
+}
+
+// ProviderNames answers the names of the providers.
+func (c *Config) ProviderNames() []string {
+	names := make([]string, len(c.Providers))
+	for i, p := range c.Providers {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// Spec answers what the runner needs to run the provider's script.
+func (p Provider) Spec() providers.Spec {
+	environment := map[string]string{}
+	for _, line := range p.Environment {
+		name, value, _ := strings.Cut(line, "=")
+		environment[name] = value
+	}
+	return providers.Spec{
+		Name: p.Name, Script: p.Script, Environment: environment,
+		TimeLimit: time.Duration(p.TimeLimit) * time.Millisecond, OutputLimit: p.OutputLimit,
+	}
+}

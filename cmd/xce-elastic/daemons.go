@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cmd/xce-elastic/config"
+	"xce.internal/elastic/controller"
+	"xce.internal/elastic/controller/agent"
+	"xce.internal/elastic/controller/store"
+	"xce.internal/elastic/worker"
+)
+
+func newController() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "controller", Short: "Run the controller", Args: cobra.NoArgs,
+		Long: "Run the controller: the ledger, the catalog, the sessions of the builtin backend, and the API.",
+	}
+	cmd.Flags().String("controller.listen", "", "address and port to serve at")
+	cmd.Flags().String("controller.state", "", "state file (SQLite)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := load(cmd)
+		if err != nil {
+			return err
+		}
+		return runController(cmd.Context(), c, logger(c))
+	}
+	cmd.AddCommand(newOpenAPI())
+	return cmd
+}
+
+func newOpenAPI() *cobra.Command {
+	return &cobra.Command{
+		Use: "openapi", Short: "Print the description of the API", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			document, err := controller.NewServer(nil, slog.Default()).OpenAPI()
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), string(document))
+			}
+			return err
+		},
+	}
+}
+
+func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
+	tls, err := c.Controller.TLS.Files().Server()
+	if err != nil {
+		return err
+	}
+	st, err := store.Open(ctx, c.Controller.State)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	service, err := controller.NewService(ctx, controller.Config{
+		Cluster: c.Cluster.Name, SessionInterval: c.Cluster.SessionInterval, Resources: c.Resources, Providers: c.ProviderNames(),
+	}, st, func() cluster.Time { return cluster.TimeOf(time.Now()) }, log)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", c.Controller.Listen)
+	if err != nil {
+		return fmt.Errorf("controller.listen: %w; free the port or name another", err)
+	}
+	log.Info("controller serves", "cluster", c.Cluster.Name, "address", listener.Addr().String(), "state", c.Controller.State)
+	sessions := make(chan struct{})
+	go func() {
+		defer close(sessions)
+		service.RunSessions(ctx)
+	}()
+	err = controller.NewServer(service, log).Serve(ctx, listener, tls)
+	<-sessions
+	return err
+}
+
+func newWorker() *cobra.Command {
+	return &cobra.Command{
+		Use: "worker", Short: "Run the provisioner", Args: cobra.NoArgs,
+		Long: "Run the provisioner: the Temporal workers that run the workflows and, for the configured providers, their scripts.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := load(cmd)
+			if err != nil {
+				return err
+			}
+			return runWorker(cmd.Context(), c, logger(c))
+		},
+	}
+}
+
+// Limits of the provisioner's start and stop; stopping waits for scripts.
+const (
+	startWithin = time.Minute
+	stopWithin  = 30 * time.Second
+)
+
+func runWorker(ctx context.Context, c *config.Config, log *slog.Logger) error {
+	temporal, err := temporalOptions(c, log)
+	if err != nil {
+		return err
+	}
+	client, err := connect(c)
+	if err != nil {
+		return err
+	}
+	options := worker.Options{Temporal: temporal, Controller: client, Log: log}
+	for _, p := range c.Providers {
+		options.Providers = append(options.Providers, worker.Provider{Spec: p.Spec(), SurveyEvery: p.SurveyEvery})
+	}
+	app := fx.New(
+		worker.Module(options), fx.StartTimeout(startWithin), fx.StopTimeout(stopWithin),
+		fx.WithLogger(func() fxevent.Logger {
+			l := &fxevent.SlogLogger{Logger: log}
+			l.UseLogLevel(slog.LevelDebug)
+			return l
+		}),
+	)
+	if err := app.Err(); err != nil {
+		return err
+	}
+	start, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	if err := app.Start(start); err != nil {
+		return err
+	}
+	log.Info("provisioner works", "temporal", temporal.HostPort, "namespace", temporal.Namespace, "providers", c.ProviderNames())
+	failed := false
+	select {
+	case <-ctx.Done():
+	case signal := <-app.Wait():
+		failed = signal.ExitCode != 0
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	defer cancel()
+	if err := app.Stop(stop); err != nil {
+		return fmt.Errorf("stop the provisioner: %w", err)
+	}
+	if failed {
+		return errors.New("a worker failed; the log says why")
+	}
+	return nil
+}
+
+func newAgent() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "agent", Short: "Run this machine as a host", Args: cobra.NoArgs,
+		Long: "Run this machine as a host of the builtin backend: it joins the controller and runs jobs.",
+	}
+	flags := cmd.Flags()
+	flags.String("agent.host", "", "name of this host, as its certificate has it (default the machine's)")
+	flags.Int64("agent.cpus", 0, "cpus for jobs (default all)")
+	flags.Int64("agent.memory_mb", 0, "memory for jobs in MB")
+	flags.String("agent.folder", "", "folder for what jobs leave behind")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := load(cmd)
+		if err != nil {
+			return err
+		}
+		return runAgent(cmd.Context(), c, logger(c))
+	}
+	return cmd
+}
+
+func runAgent(ctx context.Context, c *config.Config, log *slog.Logger) error {
+	client, err := connect(c)
+	if err != nil {
+		return err
+	}
+	host := agent.Config{Host: c.Agent.Host, CPUs: c.Agent.CPUs, MemoryMB: c.Agent.MemoryMB, Folder: c.Agent.Folder}
+	if host.Host == "" {
+		if host.Host, err = os.Hostname(); err != nil {
+			return fmt.Errorf("find the machine's name: %w; set agent.host", err)
+		}
+	}
+	if host.CPUs == 0 {
+		host.CPUs = int64(runtime.NumCPU())
+	}
+	a, err := agent.New(host, client, log)
+	if err != nil {
+		return err
+	}
+	log.Info("agent works", "host", host.Host, "cpus", host.CPUs, "memory_mb", host.MemoryMB)
+	return a.Run(ctx)
+}

@@ -1,0 +1,303 @@
+// Package dev runs a whole example cluster on one machine: Temporal with its
+// UI, controller, provisioner and agent as programs of their own, a shared
+// pool, and a workload that tells the story of elastic licence tokens.
+package dev
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"text/template"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/pki"
+	"xce.internal/elastic/providers"
+	"xce.internal/elastic/starter"
+	"xce.internal/elastic/workflows"
+)
+
+//go:embed cluster.yaml
+var clusterFile string
+
+// Options say how to run the example.
+type Options struct {
+	// Folder keeps all state; what an earlier run left there is taken up again.
+	Folder string
+	// Program is this program's own path; devserver and pool lie beside it.
+	Program string
+	// Temporal is how a server that runs already is reached; where Running is
+	// false, one is started.
+	Temporal client.Options
+	Running  bool
+	// Live draws a live view on Out, which then is a terminal.
+	Live bool
+	Out  io.Writer
+	// Stay keeps the cluster up after the workload's end, until ctx ends.
+	Stay bool
+}
+
+// farm is the running example.
+type farm struct {
+	Options
+	processes  []*process
+	controller *api.Client
+	address    string // of the controller
+	temporal   string // address
+	ui         string // address of the Temporal UI, where we started it
+}
+
+// Names of the example.
+const (
+	resource   = "vcs"
+	poolName   = "pool-a"
+	poolUnits  = 8
+	poolHold   = 8 // seconds
+	poolPrice  = 250_000
+	neighbour  = "west"
+	configName = "xce-elastic.yaml"
+)
+
+func (f *farm) path(name string) string { return filepath.Join(f.Folder, name) }
+
+// beside finds a program that is built with this one.
+func (f *farm) beside(name string) (string, error) {
+	path := filepath.Join(filepath.Dir(f.Program), name)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("program %s is neither beside %s nor on PATH; `make build` builds both: %w", name, f.Program, err)
+	}
+	return path, nil
+}
+
+// start brings everything up, in order, and waits for each part to be ready.
+func (f *farm) start(ctx context.Context) error {
+	steps := []struct {
+		what string
+		do   func(context.Context) error
+	}{
+		{"certificates", f.issueCertificates},
+		{"shared pool", f.makePool},
+		{"Temporal", f.startTemporal},
+		{"configuration", f.writeConfig},
+		{"controller", f.startController},
+		{"provisioner", f.startWorker},
+		{"agent", f.startAgent},
+	}
+	for _, step := range steps {
+		began := time.Now()
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.what, err)
+		}
+		fmt.Fprintf(f.Out, "  %-14s ready after %s\n", step.what, time.Since(began).Round(10*time.Millisecond))
+	}
+	return nil
+}
+
+// stop stops everything, the last started first.
+func (f *farm) stop() error {
+	var errs []error
+	for _, p := range slices.Backward(f.processes) {
+		errs = append(errs, p.stop())
+	}
+	return errors.Join(errs...)
+}
+
+// healthy answers an error where a part has ended by itself.
+func (f *farm) healthy() error {
+	var errs []error
+	for _, p := range f.processes {
+		errs = append(errs, p.ended())
+	}
+	return errors.Join(errs...)
+}
+
+func (f *farm) issueCertificates(context.Context) error {
+	folder := f.path("pki")
+	if _, err := os.Stat(filepath.Join(folder, "admin.crt")); err == nil {
+		return nil
+	}
+	ca, err := pki.OpenAuthority(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		ca.Issue("controller", pki.Peer{Role: "controller", Name: "east"}, "127.0.0.1", "localhost"),
+		ca.Issue("admin", pki.Peer{Role: string(api.Admin), Name: "you"}),
+		ca.Issue("provisioner", pki.Peer{Role: string(api.Provisioner), Name: "p1"}),
+		ca.Issue("node1", pki.Peer{Role: string(api.HostRole), Name: "node1"}),
+		ca.Issue("viewer", pki.Peer{Role: string(api.Viewer), Name: "dashboard"}),
+	)
+}
+
+func (f *farm) makePool(ctx context.Context) error {
+	if _, err := os.Stat(f.path("pool.json")); err == nil {
+		return nil
+	}
+	pool, err := f.beside("pool")
+	if err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, pool, "init", "--file", f.path("pool.json"),
+		"--resource", fmt.Sprintf("%s=%d", resource, poolUnits), "--hold", fmt.Sprintf("%s=%d", resource, poolHold),
+		"--price", fmt.Sprintf("%s=%d", resource, poolPrice)).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("make the pool: %w: %s", err, out)
+	}
+	return nil
+}
+
+// startTemporal starts a server, or makes the one that runs fit.
+func (f *farm) startTemporal(ctx context.Context) error {
+	if f.Running {
+		f.temporal = f.Temporal.HostPort
+		connection, err := client.DialContext(ctx, f.Temporal)
+		if err != nil {
+			return fmt.Errorf("connect to Temporal at %s: %w", f.Temporal.HostPort, err)
+		}
+		defer connection.Close()
+		return starter.Prepare(ctx, connection, f.Temporal.Namespace)
+	}
+	program, err := f.beside("devserver")
+	if err != nil {
+		return err
+	}
+	ready := f.path("temporal.json")
+	args := []string{"--db", f.path("temporal.db"), "--port", "0", "--namespace", f.Temporal.Namespace, "--ready-file", ready}
+	for _, a := range workflows.SearchAttributes {
+		args = append(args, "--search-attribute", a)
+	}
+	if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	p, err := f.run("temporal", program, args)
+	if err != nil {
+		return err
+	}
+	return p.await(ctx, time.Minute, func(context.Context) error {
+		data, err := os.ReadFile(ready)
+		if err != nil {
+			return err
+		}
+		var r struct{ Address, UI string }
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
+		}
+		f.temporal, f.ui = r.Address, r.UI
+		return nil
+	})
+}
+
+// run starts a program as a part of the farm.
+func (f *farm) run(name, program string, args []string, environment ...string) (*process, error) {
+	p, err := start(f.Folder, name, program, args, environment)
+	if err == nil {
+		f.processes = append(f.processes, p)
+	}
+	return p, err
+}
+
+func (f *farm) writeConfig(context.Context) error {
+	pool, err := f.beside("pool")
+	if err != nil {
+		return err
+	}
+	if f.address, err = freePort(); err != nil {
+		return err
+	}
+	file, err := os.Create(f.path(configName))
+	if err != nil {
+		return fmt.Errorf("write the cluster file: %w", err)
+	}
+	defer file.Close()
+	return template.Must(template.New(configName).Parse(clusterFile)).Execute(file, map[string]string{
+		"Pool": pool, "Folder": f.Folder, "Controller": f.address, "Temporal": f.temporal, "Namespace": f.Temporal.Namespace,
+	})
+}
+
+// freePort answers a loopback address with a port that is free now.
+func freePort() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
+
+// as answers the variables that give a part its own certificate.
+func (f *farm) as(file string) []string {
+	files := pki.In(f.path("pki"), file)
+	return []string{"XCE_PEER_CERT=" + files.Cert, "XCE_PEER_KEY=" + files.Key}
+}
+
+func (f *farm) startController(ctx context.Context) error {
+	tls, err := pki.In(f.path("pki"), "admin").Client()
+	if err != nil {
+		return err
+	}
+	f.controller = api.NewClient("https://"+f.address, tls)
+	p, err := f.run("controller", f.Program, []string{"controller", "--config", configName})
+	if err != nil {
+		return err
+	}
+	return p.await(ctx, 20*time.Second, func(ctx context.Context) error {
+		_, err := f.controller.Status(ctx)
+		return err
+	})
+}
+
+func (f *farm) startWorker(ctx context.Context) error {
+	p, err := f.run("worker", f.Program, []string{"worker", "--config", configName}, f.as("provisioner")...)
+	if err != nil {
+		return err
+	}
+	return p.await(ctx, time.Minute, func(ctx context.Context) error {
+		st, err := f.controller.Status(ctx)
+		if err == nil && len(st.Offers) == 0 {
+			err = errors.New("no provider has published its offers yet")
+		}
+		return err
+	})
+}
+
+func (f *farm) startAgent(ctx context.Context) error {
+	p, err := f.run("agent", f.Program, []string{"agent", "--config", configName}, f.as("node1")...)
+	if err != nil {
+		return err
+	}
+	return p.await(ctx, 20*time.Second, func(ctx context.Context) error {
+		st, err := f.controller.Status(ctx)
+		if err == nil && len(st.Hosts) == 0 {
+			err = errors.New("the host has not joined yet")
+		}
+		return err
+	})
+}
+
+// poolAs answers the pool's script as another cluster calls it.
+func (f *farm) poolAs(name string) (*providers.Runner, error) {
+	pool, err := f.beside("pool")
+	if err != nil {
+		return nil, err
+	}
+	return providers.NewRunner(providers.Spec{
+		Name: poolName, Script: pool, TimeLimit: 10 * time.Second,
+		Environment: map[string]string{"XCE_POOL_FILE": f.path("pool.json"), "XCE_POOL_CLUSTER": name},
+	}, slog.New(slog.DiscardHandler))
+}
+

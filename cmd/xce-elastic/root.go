@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+	"runtime"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	sdklog "go.temporal.io/sdk/log"
+
+	"xce.internal/elastic/cmd/xce-elastic/config"
+	"xce.internal/elastic/controller/api"
+)
+
+// configFile is the configuration that is read where no other is named.
+const configFile = "xce-elastic.yaml"
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "xce-elastic",
+		Short:         "Auto resource provisioning for batch and EDA clusters",
+		Long:          "XCE Elastic borrows licence tokens when jobs wait for them, and gives back what lies idle.\nEvery loan is one durable workflow.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+	}
+	flags := root.PersistentFlags()
+	flags.StringP("config", "c", os.Getenv("XCE_CONFIG"), "configuration file (default "+configFile+" where there is one)")
+	flags.String("controller.address", "", "where the controller is reached")
+	flags.String("temporal.address", "", "where Temporal is reached")
+	flags.String("temporal.namespace", "", "Temporal namespace")
+	flags.String("log.level", "", "debug, info, warn or error")
+	root.AddCommand(
+		newDev(), newController(), newWorker(), newAgent(),
+		newSubmit(), newJobs(), newStatus(), newLoans(), newReturn(), newExplain(), newOwned(),
+		newProvider(), newConfig(), newVersion(),
+	)
+	return root
+}
+
+func newVersion() *cobra.Command {
+	cmd := &cobra.Command{Use: "version", Short: "Say which version this is", Args: cobra.NoArgs}
+	format := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		v := struct {
+			Version string `json:"version"`
+			Go      string `json:"go"`
+		}{version, runtime.Version()}
+		return format.print(cmd, v, func(t *table) { t.row("xce-elastic", v.Version, v.Go) })
+	}
+	return cmd
+}
+
+// load reads the configuration as the command line says.
+func load(cmd *cobra.Command) (*config.Config, error) {
+	file, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return nil, err
+	}
+	if file == "" {
+		if _, err := os.Stat(configFile); err != nil {
+			return nil, fmt.Errorf("there is no configuration: name one with --config or XCE_CONFIG, or make %s here", configFile)
+		}
+		file = configFile
+	}
+	return config.Load(file, cmd.Flags())
+}
+
+// logger answers the log that the configuration asks for, on standard error.
+func logger(c *config.Config) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.Log.Level)) // validated
+	options := &slog.HandlerOptions{Level: level}
+	if c.Log.Format == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}
+
+// connect answers a client of the controller.
+func connect(c *config.Config) (*api.Client, error) {
+	tls, err := c.Peer.Files().Client()
+	if err != nil {
+		return nil, err
+	}
+	return api.NewClient(c.Controller.Address, tls), nil
+}
+
+// loadAndConnect is what every command that asks the controller begins with.
+func loadAndConnect(cmd *cobra.Command) (*api.Client, error) {
+	c, err := load(cmd)
+	if err != nil {
+		return nil, err
+	}
+	return connect(c)
+}
+
+// temporalOptions answers how Temporal is reached: TEMPORAL_ variables and
+// profiles, and what the configuration says over them.
+func temporalOptions(c *config.Config, log *slog.Logger) (client.Options, error) {
+	options, err := envconfig.LoadDefaultClientOptions()
+	if err != nil {
+		return options, fmt.Errorf("read Temporal's client settings: %w", err)
+	}
+	if c.Temporal.Address != "" {
+		options.HostPort = c.Temporal.Address
+	}
+	if options.HostPort == "" {
+		options.HostPort = client.DefaultHostPort
+	}
+	switch {
+	case c.Temporal.Namespace != "":
+		options.Namespace = c.Temporal.Namespace
+	case options.Namespace == "":
+		options.Namespace = defaultNamespace
+	}
+	options.Logger = sdklog.NewStructuredLogger(log)
+	return options, nil
+}
+
+// defaultNamespace is the Temporal namespace where none is configured.
+const defaultNamespace = "xce"
+
+// whoami is who types, for audit records.
+func whoami() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown"
+}
