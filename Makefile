@@ -1,0 +1,64 @@
+# XCE Elastic. `make help` says what there is.
+
+# Built programs; the development server is a module of its own, since its
+# dependencies must not mix with the product's.
+BIN     := $(CURDIR)/bin
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+export GOFLAGS += -buildvcs=false
+
+# The tests of whole processes run the programs in here.
+export XCE_BIN := $(BIN)
+
+SOURCES := $(shell find . -name '*.go' -not -path './devserver/*') go.mod go.sum
+PACKAGES := ./...
+
+.PHONY: help build run dev test lint unit race e2e bench fuzz clean
+
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: $(BIN)/xce-elastic $(BIN)/pool $(BIN)/devserver ## Build all programs into bin/ (the first time takes minutes)
+
+$(BIN)/xce-elastic: $(SOURCES)
+	CGO_ENABLED=0 go build -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/xce-elastic
+
+$(BIN)/pool: $(SOURCES)
+	CGO_ENABLED=0 go build -o $@ ./providers/scripts/pool
+
+$(BIN)/devserver: $(wildcard devserver/*.go) devserver/go.mod devserver/go.sum
+	@echo 'Building the development server; the first time takes up to ten minutes.'
+	cd devserver && go build -ldflags '-s -w' -o $@ .
+
+run: build ## Run the example cluster and its workload to the end
+	@$(BIN)/xce-elastic dev --once
+
+dev: build ## The same, and stay up until Ctrl-C
+	@$(BIN)/xce-elastic dev
+
+test: build lint race e2e ## Run everything
+	@echo 'All tests passed.'
+
+lint: ## Check the code without running it
+	go vet $(PACKAGES)
+	cd devserver && go vet ./...
+	go tool staticcheck $(PACKAGES)
+	@unformatted=$$(go tool gofumpt -l .); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run 'go tool gofumpt -w .'"; exit 1; }
+	go tool workflowcheck ./workflows
+
+race: ## Unit, property and workflow tests, with the race detector
+	go test -race $(PACKAGES)
+	cd devserver && go test ./...
+
+e2e: build ## Whole processes: real Temporal server, real scripts, kill -9
+	go test -count=1 -timeout 15m -v -tags e2e ./cmd/xce-elastic/...
+
+bench: build ## Benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+	go test -run '^$$' -bench . -benchtime 1x -timeout 20m -tags e2e ./cmd/xce-elastic/...
+
+fuzz: ## Fuzz what reads untrusted input, a minute each
+	go test -run '^$$' -fuzz FuzzClassify -fuzztime 60s ./providers
+	go test -run '^$$' -fuzz FuzzParse -fuzztime 60s ./cmd/xce-elastic/config
+
+clean: ## Remove what was built and the example cluster's state
+	rm -rf $(BIN) .xce
