@@ -89,7 +89,7 @@ func newJobs() *cobra.Command {
 		return format.print(cmd, jobs, func(t *table) {
 			t.row("JOB", "STATE", "USER", "TOKENS", "CPUS", "HOST", "SUBMITTED", "STARTED", "ENDED", "WHY")
 			for _, j := range jobs {
-				t.row(j.ID, j.State, j.User, tokenList(j.Tokens), j.CPUs, dash(j.Host), j.Submitted.Clock(), j.Started.Clock(), j.Ended.Clock(), j.Why)
+				t.row(j.ID, j.State, j.User, tokenList(j.Tokens), j.CPUs, dash(j.Host), stamp(j.Submitted), stamp(j.Started), stamp(j.Ended), j.Why)
 			}
 		})
 	}
@@ -131,17 +131,17 @@ func newStatus() *cobra.Command {
 func statusTable(t *table, st api.Status) {
 	t.row("RESOURCE", "TOTAL", "OWNED", "BORROWED", "LENT", "REQUESTED", "RETURNING", "IN USE", "KEPT BACK", "IDLE", "IDLE SINCE", "OVERDRAFT", "OBSERVED IN USE")
 	for _, r := range st.Resources {
-		t.row(r.Name, r.Total, r.Owned, r.Borrowed, r.Lent, r.Requested, r.Returning, r.InUse, r.KeepBack, r.Idle, r.IdleSince.Clock(), r.Overdraft, observed(r.Observed))
+		t.row(r.Name, r.Total, r.Owned, r.Borrowed, r.Lent, r.Requested, r.Returning, r.InUse, r.KeepBack, r.Idle, stamp(r.IdleSince), r.Overdraft, observed(r.Observed))
 	}
 	t.row()
 	t.row("LENDER", "RESOURCE", "HEADROOM", "PRICE/H", "MINIMUM HOLD", "BILLING STEP", "PUBLISHED", "REFUSALS", "LEFT ALONE UNTIL")
 	for _, o := range st.Offers {
-		t.row(o.Provider, o.Resource, o.Headroom, o.Price, o.MinimumHold, o.BillingStep, o.Published.Clock(), o.Refusals, o.BackoffUntil.Clock())
+		t.row(o.Provider, o.Resource, o.Headroom, o.Price, o.MinimumHold, o.BillingStep, stamp(o.Published), o.Refusals, stamp(o.BackoffUntil))
 	}
 	t.row()
 	t.row("HOST", "UP", "CPUS", "FREE", "JOBS", "LAST SEEN")
 	for _, h := range st.Hosts {
-		t.row(h.Name, h.Up, h.CPUs, h.FreeCPUs, h.Jobs, h.LastSeen.Clock())
+		t.row(h.Name, h.Up, h.CPUs, h.FreeCPUs, h.Jobs, stamp(h.LastSeen))
 	}
 	t.row()
 	for _, d := range st.Demand {
@@ -179,7 +179,7 @@ func newLoans() *cobra.Command {
 func loanTable(t *table, loans []cluster.Loan) {
 	t.row("LOAN", "STATE", "ASKED", "GRANTED", "BORROWED", "RECALLED", "FENCED", "RETURNED", "SINCE", "HELD UNTIL", "ASKS NEXT", "WHY")
 	for _, l := range loans {
-		t.row(l.ID, l.State, l.Units, l.Granted(), l.Borrowed, l.Recalled, l.Fenced, l.Returned, l.Intended.Clock(), l.HoldUntil.Clock(), l.AskAgain.Clock(), l.Why)
+		t.row(l.ID, l.State, l.Units, l.Granted(), l.Borrowed, l.Recalled, l.Fenced, l.Returned, stamp(l.Intended), stamp(l.HoldUntil), stamp(l.AskAgain), l.Why)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+
+	"xce.internal/elastic/cluster"
 )
 
 // outputFormat is the value of the flag -o.
@@ -100,4 +102,12 @@ func visible(text string) string {
 		}
 		return r
 	}, text)
+}
+
+// stamp answers day and time in the reader's own zone.
+func stamp(t cluster.Time) string {
+	if t == 0 {
+		return "-"
+	}
+	return t.Std().Local().Format("Jan 2 15:04:05")
 }

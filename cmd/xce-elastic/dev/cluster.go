@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"text/template"
 	"time"
 
@@ -27,9 +28,6 @@ import (
 	"xce.internal/elastic/starter"
 	"xce.internal/elastic/workflows"
 )
-
-//go:embed cluster.yaml
-var clusterFile string
 
 // Options say how to run the example.
 type Options struct {
@@ -48,10 +46,25 @@ type Options struct {
 	Stay bool
 }
 
+// example is what the example cluster is made of; tests make others.
+type example struct {
+	// Cluster is the cluster file, a template.
+	Cluster string
+	// Units and Hold (seconds) are those of the pool.
+	Units, Hold int64
+}
+
+//go:embed cluster.yaml
+var exampleCluster string
+
+var theExample = example{Cluster: exampleCluster, Units: 8, Hold: 8}
+
 // farm is the running example.
 type farm struct {
 	Options
-	processes  []*process
+	example
+	mu         sync.Mutex
+	parts      []*process
 	controller *api.Client
 	address    string // of the controller
 	temporal   string // address
@@ -62,9 +75,7 @@ type farm struct {
 const (
 	resource   = "vcs"
 	poolName   = "pool-a"
-	poolUnits  = 8
-	poolHold   = 8 // seconds
-	poolPrice  = 250_000
+	poolPrice  = 250_000 // millionths of a currency unit per token and hour
 	neighbour  = "west"
 	configName = "xce-elastic.yaml"
 )
@@ -108,10 +119,24 @@ func (f *farm) start(ctx context.Context) error {
 	return nil
 }
 
+// run starts a program as a part of the farm, in place of one of that name
+// that has ended.
+func (f *farm) run(name, program string, args []string, environment ...string) (*process, error) {
+	p, err := start(f.Folder, name, program, args, environment)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.parts = slices.DeleteFunc(f.parts, func(old *process) bool { return old.name == name })
+	f.parts = append(f.parts, p)
+	return p, nil
+}
+
 // stop stops everything, the last started first.
 func (f *farm) stop() error {
 	var errs []error
-	for _, p := range slices.Backward(f.processes) {
+	for _, p := range slices.Backward(f.parts) {
 		errs = append(errs, p.stop())
 	}
 	return errors.Join(errs...)
@@ -120,7 +145,7 @@ func (f *farm) stop() error {
 // healthy answers an error where a part has ended by itself.
 func (f *farm) healthy() error {
 	var errs []error
-	for _, p := range f.processes {
+	for _, p := range f.parts {
 		errs = append(errs, p.ended())
 	}
 	return errors.Join(errs...)
@@ -153,7 +178,7 @@ func (f *farm) makePool(ctx context.Context) error {
 		return err
 	}
 	out, err := exec.CommandContext(ctx, pool, "init", "--file", f.path("pool.json"),
-		"--resource", fmt.Sprintf("%s=%d", resource, poolUnits), "--hold", fmt.Sprintf("%s=%d", resource, poolHold),
+		"--resource", fmt.Sprintf("%s=%d", resource, f.Units), "--hold", fmt.Sprintf("%s=%d", resource, f.Hold),
 		"--price", fmt.Sprintf("%s=%d", resource, poolPrice)).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("make the pool: %w: %s", err, out)
@@ -177,7 +202,8 @@ func (f *farm) startTemporal(ctx context.Context) error {
 		return err
 	}
 	ready := f.path("temporal.json")
-	args := []string{"--db", f.path("temporal.db"), "--port", "0", "--namespace", f.Temporal.Namespace, "--ready-file", ready}
+	args := []string{"--db", f.path("temporal.db"), "--namespace", f.Temporal.Namespace, "--ready-file", ready}
+	args = append(args, f.temporalPorts()...)
 	for _, a := range workflows.SearchAttributes {
 		args = append(args, "--search-attribute", a)
 	}
@@ -202,13 +228,14 @@ func (f *farm) startTemporal(ctx context.Context) error {
 	})
 }
 
-// run starts a program as a part of the farm.
-func (f *farm) run(name, program string, args []string, environment ...string) (*process, error) {
-	p, err := start(f.Folder, name, program, args, environment)
-	if err == nil {
-		f.processes = append(f.processes, p)
+// temporalPorts picks free ports at first; a server that is started again must
+// be where the others look for it.
+func (f *farm) temporalPorts() []string {
+	if f.temporal == "" {
+		return []string{"--port", "0"}
 	}
-	return p, err
+	_, port, _ := net.SplitHostPort(f.temporal)
+	return []string{"--port", port, "--ui-port", "-1"}
 }
 
 func (f *farm) writeConfig(context.Context) error {
@@ -224,7 +251,7 @@ func (f *farm) writeConfig(context.Context) error {
 		return fmt.Errorf("write the cluster file: %w", err)
 	}
 	defer file.Close()
-	return template.Must(template.New(configName).Parse(clusterFile)).Execute(file, map[string]string{
+	return template.Must(template.New(configName).Parse(f.Cluster)).Execute(file, map[string]string{
 		"Pool": pool, "Folder": f.Folder, "Controller": f.address, "Temporal": f.temporal, "Namespace": f.Temporal.Namespace,
 	})
 }

@@ -21,7 +21,7 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err := os.MkdirAll(options.Folder, 0o700); err != nil {
 		return fmt.Errorf("make the state folder: %w", err)
 	}
-	f := &farm{Options: options}
+	f := &farm{Options: options, example: theExample}
 	defer func() { err = errors.Join(err, f.stop()) }()
 	fmt.Fprintf(f.Out, "Starting the example cluster in %s\n", f.Folder)
 	if err := f.start(ctx); err != nil {
