@@ -25,7 +25,7 @@ type Provider struct{ Script Script }
 
 // heartbeatEvery is how often a running script is reported alive, so that a
 // worker's death is noticed long before the script's own time limit.
-const heartbeatEvery = 3 * time.Second
+const heartbeatEvery = 2 * time.Second
 
 // beat reports the activity alive until the answered function is called.
 func beat(ctx context.Context) (stop func()) {
@@ -126,7 +126,10 @@ func (p *Provider) Survey(ctx context.Context, in SurveyIn) (Survey, error) {
 		s.Holdings = append(s.Holdings, Holding{Request: g.RequestID, Resource: g.Resource, Units: ceil(g.Units, weight(g.Resource))})
 	}
 	for _, r := range description.Recalls {
-		resource := resources[r.RequestID]
+		resource, known := resources[r.RequestID]
+		if !known {
+			continue // of what, the list will say next time
+		}
 		s.Recalls = append(s.Recalls, Holding{Request: r.RequestID, Resource: resource, Units: ceil(r.Units, weight(resource))})
 	}
 	if description.Observe {
@@ -152,6 +155,9 @@ func (p *Provider) observe(ctx context.Context, provider string, weight func(str
 }
 
 func offer(provider string, o providers.Offer, d providers.Description, weight int64) cluster.Offer {
+	if o.MaxRequest > 0 && o.MaxRequest < weight {
+		o.Headroom = 0 // no request may ask for one of our units
+	}
 	return cluster.Offer{
 		Provider: provider, Resource: o.Resource, Headroom: o.Headroom / weight, Price: cluster.Price(o.Price * weight),
 		MinimumHold: cluster.Duration(o.MinimumHold) * cluster.Second, BillingStep: cluster.Duration(o.BillingStep) * cluster.Second,

@@ -37,8 +37,8 @@ type LoanEnv interface {
 	Holding(activities.Ask) activities.Grant
 	Return(activities.GiveBack) activities.Grant
 
-	// TellProvider tells the provider's story that this loan changed what it lends.
-	TellProvider(provider, loan string)
+	// TellProvider sends the provider's story a message.
+	TellProvider(provider string, m Message)
 }
 
 // ProviderEnv is what a provider's story can do.
@@ -58,8 +58,8 @@ type ProviderEnv interface {
 type Message struct {
 	// Return is an operator's wish.
 	Return *ReturnWish
-	// Recalled is how many units of the loan the lender wants back in all.
-	Recalled int64
+	// Recalled tells a loan what its lender wants back.
+	Recalled *Recalled
 	// Check asks a loan to compare its books with the lender's list.
 	Check bool
 	// Demand tells a provider that its demand changed.
@@ -73,6 +73,13 @@ type Message struct {
 type Changed struct {
 	Loan        string           `json:"loan,omitempty"`
 	SurveyEvery cluster.Duration `json:"survey_every,omitempty"`
+}
+
+// Recalled is how many units of a loan its lender wanted back in all, and when it
+// was asked: units that went back since are among them.
+type Recalled struct {
+	Units int64        `json:"units"`
+	At    cluster.Time `json:"at"`
 }
 
 // ReturnWish asks a loan to give units back now, and waits for the answer.
@@ -98,6 +105,8 @@ type ReturnAnswer struct {
 type Summary struct {
 	State string
 	Units int64
+	// Waits says what the story waits for.
+	Waits string
 	// Title is one line, Details are lines of Markdown.
 	Title   string
 	Details []string

@@ -36,8 +36,10 @@ type Loan struct {
 	// Granted is what the lender gave; Rest that it counts a part of a unit more.
 	Granted int64 `json:"granted"`
 	Rest    bool  `json:"rest"`
-	// Tries counts the calls without success of this chapter.
-	Tries int64 `json:"tries"`
+	// Tries counts the calls without success of this chapter, and Doubts the looks
+	// at a pending request that failed in a row.
+	Tries  int64 `json:"tries"`
+	Doubts int64 `json:"doubts"`
 	// Cancelled tells that the request was withdrawn: nothing of it may be used.
 	Cancelled bool `json:"cancelled"`
 	// Surrender is why the ledger does not carry the loan any more, so that all
@@ -45,6 +47,8 @@ type Loan struct {
 	Surrender string `json:"surrender,omitempty"`
 	// AskNow tells that a fence should be asked for without waiting.
 	AskNow bool `json:"ask_now"`
+	// GaveBack is when the lender had units back last.
+	GaveBack cluster.Time `json:"gave_back,omitempty"`
 	// Trouble is what went wrong last, in the provider's words.
 	Trouble string `json:"trouble,omitempty"`
 	// WaitsFor and Until say what the story waits for.
@@ -93,8 +97,14 @@ func (l *Loan) Live(env LoanEnv) bool {
 		}
 	}
 	l.show(env, "nothing", 0)
-	env.TellProvider(l.Request.Provider, l.Request.ID)
+	l.tellChanged(env)
 	return true
+}
+
+// tellChanged tells the provider's story that the lender has other units to
+// lend than it said last.
+func (l *Loan) tellChanged(env LoanEnv) {
+	env.TellProvider(l.Request.Provider, Message{Changed: &Changed{Loan: l.Request.ID}})
 }
 
 // turn begins a chapter.
@@ -105,6 +115,9 @@ func (l *Loan) turn(to Chapter) { l.Chapter, l.Tries = to, 0 }
 func (l *Loan) intend(env LoanEnv) {
 	l.show(env, "the ledger", 0)
 	w := env.Intend(api.IntendLoan{LedgerWrite: l.write(), Request: l.Request})
+	if l.ahead(w) {
+		return
+	}
 	l.Row = w.Loan
 	switch {
 	case w.Refusal != nil:
@@ -146,17 +159,31 @@ func (l *Loan) granted(g activities.Grant) {
 
 func (l *Loan) refused(env LoanEnv, why string, retryAfter cluster.Duration) {
 	w := env.Refuse(api.RefuseLoan{LedgerWrite: l.write(), Why: why, RetryAfter: retryAfter})
+	if l.ahead(w) {
+		return
+	}
 	if w.Refusal == nil {
 		l.Row = w.Loan
 	}
 	l.turn(Closed)
 }
 
+// mostDoubts is how many looks in a row may fail before a pending request is
+// taken for one of unknown outcome, which is cancelled unless it is listed.
+const mostDoubts = 3
+
 // poll asks how the request stands, until the lender has decided.
 func (l *Loan) poll(env LoanEnv) {
 	l.Tries++
 	l.pause(env, "a decision of "+l.Request.Provider, backoff(l.pollInterval(), 5*cluster.Minute, l.Tries))
-	l.settle(env, env.Status(l.ask()))
+	g := env.Status(l.ask())
+	if g.Outcome.Status == providers.StatusUnknown && l.Doubts < mostDoubts {
+		l.Doubts++
+		l.note(g.Outcome)
+		return
+	}
+	l.Doubts = 0
+	l.settle(env, g)
 }
 
 // findOut settles a request of which the outcome is unknown by what the lender
@@ -176,15 +203,26 @@ func (l *Loan) findOut(env LoanEnv) {
 	case listed == 0 && l.Cancelled:
 		l.refused(env, fmt.Sprintf("the outcome was unknown; cancelled, and %s lists nothing of it", l.Request.Provider), 0)
 	default:
-		l.note(env.Return(activities.GiveBack{Ask: l.ask(), Remaining: 0}).Outcome)
-		l.Cancelled = true
+		cancel := env.Return(activities.GiveBack{Ask: l.ask(), Remaining: 0}).Outcome
+		l.note(cancel)
+		l.Cancelled = l.Cancelled || heard(cancel)
 	}
+}
+
+// heard tells that the lender knows of a cancel: it has noted it, or says that
+// there is no such request.
+func heard(cancel providers.Outcome) bool {
+	return cancel.Status == providers.StatusOK ||
+		cancel.Status == providers.StatusRefused && cancel.Reason == providers.ReasonInvalid
 }
 
 // commit takes the grant into the total. A grant that the ledger does not take
 // goes back.
 func (l *Loan) commit(env LoanEnv) {
 	w := env.Commit(api.CommitLoan{LedgerWrite: l.write(), Granted: l.Granted})
+	if l.ahead(w) {
+		return
+	}
 	if w.Refusal != nil {
 		l.surrender("the grant could not be committed: "+w.Refusal.Text, l.Granted)
 		return
@@ -195,7 +233,10 @@ func (l *Loan) commit(env LoanEnv) {
 		l.turn(GivingBack)
 	}
 	if l.Granted != l.Row.Units {
-		env.TellProvider(l.Request.Provider, l.Request.ID)
+		l.tellChanged(env)
+	} else {
+		// One request less is open: what demand it could not carry may follow.
+		env.TellProvider(l.Request.Provider, Message{Demand: true})
 	}
 }
 
@@ -219,12 +260,22 @@ func (l *Loan) keep(env LoanEnv) {
 	}
 	l.AskNow = false
 	l.fence(env, api.FenceLoan{LedgerWrite: l.write()})
-	// However clocks differ, never ask without a pause.
-	l.Row.AskAgain = max(l.Row.AskAgain, env.Now().Add(cluster.Second))
+	if l.Chapter != Keeping {
+		return
+	}
+	// However clocks differ and whatever the ledger says, never ask again without a pause.
+	if now := env.Now(); l.Row.AskAgain <= now {
+		l.Tries++
+		l.Row.AskAgain = now.Add(backoff(cluster.Second, 10*cluster.Minute, l.Tries))
+		return
+	}
+	l.Tries = 0
 }
 
 func (l *Loan) keepingFor(now cluster.Time) string {
 	switch {
+	case l.Row.Fenced > 0:
+		return fmt.Sprintf("the next try: %s refused to take %d units back", l.Request.Provider, l.Row.Fenced)
 	case now < l.Row.HoldUntil:
 		return "the end of the minimum hold"
 	case l.Row.Recalled > 0:
@@ -243,16 +294,28 @@ func (l *Loan) fence(env LoanEnv, in api.FenceLoan) api.Written {
 		l.Row = w.Loan
 	}
 	if l.Row.Fenced > 0 {
-		l.turn(GivingBack)
+		l.Chapter = GivingBack
 	}
 	return w
 }
 
-// lost tells that the ledger carries the loan no more, as when it was restored
-// from an old backup: then all of it goes back.
-func (l *Loan) lost(w api.Written) bool {
-	if w.Refusal == nil {
+// ahead takes the story up from the ledger's row, where a write was refused and
+// the row is not what the story remembers, as when Temporal was restored from an
+// old backup.
+func (l *Loan) ahead(w api.Written) bool {
+	if w.Refusal == nil || w.Loan.ID == "" || !w.Loan.State.Open() || w.Loan.Step == l.Row.Step {
 		return false
+	}
+	*l = ResumeLoan(w.Loan)
+	return true
+}
+
+// lost tells that the ledger does not carry the loan as the story remembers it.
+// Where it does not carry it at all, as when it was restored from an old backup,
+// all of the loan goes back.
+func (l *Loan) lost(w api.Written) bool {
+	if w.Refusal == nil || l.ahead(w) {
+		return w.Refusal != nil
 	}
 	switch w.Refusal.Code {
 	case "unknown", "closed", "stale":
@@ -262,7 +325,8 @@ func (l *Loan) lost(w api.Written) bool {
 	return false
 }
 
-// giveBack gives the fenced units back to the lender.
+// giveBack gives the fenced units back to the lender. One that refuses them may
+// take the whole loan: what jobs may use of it is kept meanwhile.
 func (l *Loan) giveBack(env LoanEnv) {
 	l.Tries++
 	l.show(env, fmt.Sprintf("%s to take %d units back", l.Request.Provider, l.Row.Fenced), 0)
@@ -276,6 +340,10 @@ func (l *Loan) giveBack(env LoanEnv) {
 		wait := cluster.Duration(left.Outcome.RetryAfter) * cluster.Second
 		if wait == 0 {
 			wait = backoff(l.pollInterval(), 10*cluster.Minute, l.Tries)
+		}
+		if l.Row.Borrowed+l.Row.Recalled > 0 {
+			l.Chapter, l.Row.AskAgain = Keeping, env.Now().Add(wait)
+			return
 		}
 		l.pause(env, fmt.Sprintf("the next try: %s refused to take %d units back", l.Request.Provider, l.Row.Fenced), wait)
 	default:
@@ -300,32 +368,40 @@ func (l *Loan) verify(env LoanEnv) {
 // it still lends. What it has not is asked for again.
 func (l *Loan) confirm(env LoanEnv, left int64) {
 	back := min(max(l.Row.Held()-left, 0), l.Row.Fenced)
-	if back > 0 {
-		l.confirmed(env, back)
+	if back > 0 && !l.confirmed(env, back) {
+		return
 	}
 	switch {
-	case l.Row.Fenced == 0 && l.Row.Held() == 0:
+	case l.Row.Held() == 0:
 		l.end(env)
 	case l.Row.Fenced == 0:
 		l.turn(Keeping)
-		env.TellProvider(l.Request.Provider, l.Request.ID)
+		if back > 0 {
+			l.tellChanged(env)
+		}
 	default:
 		l.Chapter = GivingBack
 		l.pause(env, fmt.Sprintf("the next try: %s still lends %d units", l.Request.Provider, left), backoff(l.pollInterval(), 10*cluster.Minute, l.Tries))
 	}
 }
 
-func (l *Loan) confirmed(env LoanEnv, back int64) {
-	if l.Surrender == "" {
-		w := env.Confirm(api.ConfirmLoan{LedgerWrite: l.write(), Units: back})
-		if w.Refusal == nil {
-			l.Row = w.Loan
-			return
-		}
-		l.Surrender = w.Refusal.Text
+// confirmed tells the ledger, or answers false where it does not carry the loan
+// as the story remembers it.
+func (l *Loan) confirmed(env LoanEnv, back int64) bool {
+	l.GaveBack = env.Now()
+	if l.Surrender != "" {
+		l.Row.Fenced -= back
+		l.Row.Returned += back
+		return true
 	}
-	l.Row.Fenced -= back
-	l.Row.Returned += back
+	w := env.Confirm(api.ConfirmLoan{LedgerWrite: l.write(), Units: back})
+	if l.lost(w) {
+		return false
+	}
+	if w.Refusal == nil {
+		l.Row = w.Loan
+	}
+	return true
 }
 
 // end closes the story. A surrendered loan may still have an open row.
@@ -342,19 +418,26 @@ func (l *Loan) hear(env LoanEnv, m Message) {
 	switch {
 	case m.Return != nil:
 		m.Return.Answer(l.operatorReturn(env, m.Return.ReturnUnits))
-	case m.Recalled > 0:
-		l.recall(env, m.Recalled-l.Row.Recalled-l.Row.Fenced, fmt.Sprintf("%s wants %d units back", l.Request.Provider, m.Recalled))
+	case m.Recalled != nil && m.Recalled.At > l.GaveBack:
+		l.recall(env, m.Recalled.Units-l.Row.Recalled-l.Row.Fenced, fmt.Sprintf("%s wants %d units back", l.Request.Provider, m.Recalled.Units))
 	case m.Check && l.Chapter == Keeping:
-		held := env.Holding(l.ask())
-		if held.Outcome.Status != providers.StatusOK {
-			return
-		}
-		missing := l.Row.Held() - held.Ceil()
-		l.recall(env, missing, fmt.Sprintf("%s lists %d units, %d fewer than were lent", l.Request.Provider, held.Units, missing))
-		if missing < 0 {
-			l.turn(GivingBack)
-		}
+		l.check(env)
 	}
+}
+
+// check compares the books with the lender's list. What the lender has lost is
+// recalled, unless it is already; what it lends beyond the books goes back.
+func (l *Loan) check(env LoanEnv) {
+	held := env.Holding(l.ask())
+	if held.Outcome.Status != providers.StatusOK {
+		return
+	}
+	listed := held.Ceil()
+	if listed > l.Row.Held() {
+		l.turn(GivingBack)
+		return
+	}
+	l.recall(env, l.Row.Borrowed+l.Row.Fenced-listed, fmt.Sprintf("%s lists %d units, %d fewer than were lent", l.Request.Provider, listed, l.Row.Held()-listed))
 }
 
 // MayReturn tells whether an operator's wish can be taken up at all, or why
@@ -385,10 +468,8 @@ func (l *Loan) operatorReturn(env LoanEnv, wish ReturnUnits) ReturnAnswer {
 	if units == 0 {
 		units = l.Row.Borrowed + l.Row.Recalled
 	}
-	again := l.Row.AskAgain
 	w := l.fence(env, api.FenceLoan{LedgerWrite: l.write(), Units: units, Why: "returned by " + wish.By})
 	if w.Refusal != nil {
-		l.Row.AskAgain = again
 		return ReturnAnswer{Refused: w.Refusal.Text}
 	}
 	return ReturnAnswer{Units: units}
@@ -479,6 +560,9 @@ func (l *Loan) state() string {
 	case GivingBack, Verifying:
 		return "returning"
 	case Keeping:
+		if l.Row.Fenced > 0 {
+			return "returning"
+		}
 		if l.Row.Recalled > 0 {
 			return "recalled"
 		}
@@ -513,5 +597,5 @@ func (l *Loan) show(env LoanEnv, waitsFor string, until cluster.Time) {
 	if l.Trouble != "" {
 		details = append(details, "", fmt.Sprintf("Trouble after %d tries: %s", l.Tries, l.Trouble))
 	}
-	env.Show(Summary{State: l.state(), Units: r.Held(), Title: title, Details: details})
+	env.Show(Summary{State: l.state(), Units: r.Held(), Waits: waitsFor, Title: title, Details: details})
 }

@@ -30,7 +30,7 @@ const (
 	// SignalCatalogChanged tells a provider that what it lends has changed; it
 	// carries the id of the loan that did it, or nothing.
 	SignalCatalogChanged = "catalog-changed"
-	// SignalRecalled tells a loan how many of its units the lender wants back.
+	// SignalRecalled tells a loan what of it the lender wants back.
 	SignalRecalled = "recalled"
 	// SignalCheck tells a loan that the lender's list differs from its books.
 	SignalCheck = "check"

@@ -64,14 +64,14 @@ const (
 // answers false where the environment is full.
 func (p *Provider) Live(env ProviderEnv) bool {
 	for !env.Full() {
-		var holdings []activities.Holding
-		surveyed := env.Now() >= p.NextSurvey
-		if surveyed {
-			holdings, surveyed = p.survey(env)
+		var found activities.Survey
+		if env.Now() >= p.NextSurvey {
+			found = p.survey(env)
 		}
 		view := env.View(nil).View
-		if surveyed {
-			p.reconcile(env, view.Open, holdings)
+		p.recall(env, view.Open, found.Recalls)
+		if found.List.Status == providers.StatusOK {
+			p.reconcile(env, view.Open, found.Holdings)
 		}
 		p.borrow(env, view)
 		p.show(env)
@@ -82,9 +82,10 @@ func (p *Provider) Live(env ProviderEnv) bool {
 	return false
 }
 
-// hear takes a message. That demand changed needs no more than another look.
+// hear takes a message. That demand changed needs no more than another look, and
+// being told of a survey interval that is kept already not even a survey.
 func (p *Provider) hear(env ProviderEnv, m Message) {
-	if m.Changed == nil {
+	if m.Changed == nil || *m.Changed == (Changed{SurveyEvery: p.SurveyEvery}) {
 		return
 	}
 	if m.Changed.SurveyEvery > 0 {
@@ -94,11 +95,11 @@ func (p *Provider) hear(env ProviderEnv, m Message) {
 	p.NextSurvey = min(p.NextSurvey, max(env.Now(), p.LastSurvey.Add(shortestSurvey)))
 }
 
-// survey asks the provider what it offers and what it believes we have, and
-// publishes the one. It answers the other, or false where that is not known.
-func (p *Provider) survey(env ProviderEnv) ([]activities.Holding, bool) {
+// survey asks the provider what it offers, wants back and believes we have, and
+// publishes what it offers.
+func (p *Provider) survey(env ProviderEnv) activities.Survey {
 	p.LastSurvey = env.Now()
-	p.NextSurvey = p.LastSurvey.Add(p.SurveyEvery)
+	p.NextSurvey = p.LastSurvey.Add(max(p.SurveyEvery, shortestSurvey))
 	if len(p.Weights) == 0 {
 		p.Weights = env.View(nil).Weights
 	}
@@ -107,18 +108,25 @@ func (p *Provider) survey(env ProviderEnv) ([]activities.Holding, bool) {
 	if s.Describe.Status != providers.StatusOK {
 		// What it said before stands, and ages.
 		p.Trouble = "describe: " + words(s.Describe)
-		return nil, false
+		return s
 	}
 	p.Offers = s.Offers
 	env.Publish(api.Catalog{Offers: s.Offers, Observations: s.Observations})
-	for _, r := range s.Recalls {
-		env.TellLoan(r.Request, Message{Recalled: r.Units})
-	}
 	if s.List.Status != providers.StatusOK {
 		p.Trouble = "list: " + words(s.List)
-		return nil, false
 	}
-	return s.Holdings, true
+	return s
+}
+
+// recall tells the loans of which the provider wants more back than the books
+// have as recalled.
+func (p *Provider) recall(env ProviderEnv, open []cluster.Loan, recalls []activities.Holding) {
+	for _, r := range recalls {
+		i := slices.IndexFunc(open, func(l cluster.Loan) bool { return l.ID == r.Request })
+		if i >= 0 && r.Units > open[i].Recalled+open[i].Fenced {
+			env.TellLoan(r.Request, Message{Recalled: &Recalled{Units: r.Units, At: p.LastSurvey}})
+		}
+	}
 }
 
 // reconcile compares what the provider lists with the open loans. A loan that
@@ -189,19 +197,46 @@ func (p *Provider) settleStray(env ProviderEnv, h activities.Holding, s Stray, c
 	return s
 }
 
-// borrow takes the loans that the policy decides upon.
+// borrow takes the loans that the policy decides upon, until it wants no more.
 func (p *Provider) borrow(env ProviderEnv, view policy.View) {
 	now := env.Now()
-	view = p.withStarting(view, now)
+	p.Starting = slices.DeleteFunc(p.Starting, func(s Starting) bool {
+		return now.Sub(s.Since) > startingFor || slices.ContainsFunc(view.Open, func(l cluster.Loan) bool { return l.ID == s.ID })
+	})
+	for _, s := range p.Starting {
+		s.count(&view)
+	}
+	for plans := policy.Borrow(view, now); len(plans) > 0; plans = policy.Borrow(view, now) {
+		for _, plan := range plans {
+			s := p.start(env, plan, view.Loans[plan.Demand.Resource])
+			s.count(&view)
+		}
+	}
 	p.Weights, p.Open = view.Weights, int64(len(view.Open))
-	for _, plan := range policy.Borrow(view, now) {
-		resource := plan.Demand.Resource
-		id := LoanID(resource, p.Name, p.nextNumber(resource, view.Loans[resource]))
-		env.StartLoan(cluster.LoanRequest{
-			ID: id, Provider: p.Name, Resource: resource, Units: plan.Units,
-			Jobs: plan.Demand.Jobs, Reason: plan.Demand.Reason, Terms: plan.Terms,
-		})
-		p.Starting = append(p.Starting, Starting{ID: id, Resource: resource, Units: plan.Units, Since: now})
+}
+
+// start starts the loan of a plan.
+func (p *Provider) start(env ProviderEnv, plan policy.Plan, booked int64) Starting {
+	resource := plan.Demand.Resource
+	s := Starting{ID: LoanID(resource, p.Name, p.nextNumber(resource, booked)), Resource: resource, Units: plan.Units, Since: env.Now()}
+	env.StartLoan(cluster.LoanRequest{
+		ID: s.ID, Provider: p.Name, Resource: resource, Units: plan.Units,
+		Jobs: plan.Demand.Jobs, Reason: plan.Demand.Reason, Terms: plan.Terms,
+	})
+	p.Starting = append(p.Starting, s)
+	return s
+}
+
+// count counts a loan on its way into the books as requested, and its demand as met.
+func (s Starting) count(view *policy.View) {
+	view.Room[s.Resource] -= s.Units
+	view.Open = append(view.Open, cluster.Loan{
+		LoanRequest: cluster.LoanRequest{ID: s.ID, Resource: s.Resource, Units: s.Units}, State: cluster.LoanRequested,
+	})
+	for i, d := range view.Demand {
+		if d.Resource == s.Resource {
+			view.Demand[i].Units -= s.Units
+		}
 	}
 }
 
@@ -213,27 +248,6 @@ func (p *Provider) nextNumber(resource string, booked int64) int64 {
 	}
 	p.Numbers[resource] = max(p.Numbers[resource], booked) + 1
 	return p.Numbers[resource]
-}
-
-// withStarting answers the view with the loans that are on their way into the
-// books counted as requested, and their demand as met.
-func (p *Provider) withStarting(view policy.View, now cluster.Time) policy.View {
-	p.Starting = slices.DeleteFunc(p.Starting, func(s Starting) bool {
-		return now.Sub(s.Since) > startingFor || slices.ContainsFunc(view.Open, func(l cluster.Loan) bool { return l.ID == s.ID })
-	})
-	for _, s := range p.Starting {
-		view.Room[s.Resource] -= s.Units
-		view.Open = append(view.Open, cluster.Loan{
-			LoanRequest: cluster.LoanRequest{ID: s.ID, Provider: p.Name, Resource: s.Resource, Units: s.Units},
-			State:       cluster.LoanRequested,
-		})
-		for i, d := range view.Demand {
-			if d.Resource == s.Resource {
-				view.Demand[i].Units -= s.Units
-			}
-		}
-	}
-	return view
 }
 
 // show tells people how the provider stands.
@@ -254,5 +268,5 @@ func (p *Provider) show(env ProviderEnv) {
 	if p.Trouble != "" {
 		details = append(details, "", "Trouble: "+p.Trouble)
 	}
-	env.Show(Summary{State: state, Units: p.Open, Title: title, Details: details})
+	env.Show(Summary{State: state, Units: p.Open, Waits: "demand, or the next survey", Title: title, Details: details})
 }

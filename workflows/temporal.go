@@ -86,7 +86,7 @@ func (b *binding) await(until cluster.Time) bool {
 	ctx, cancel := workflow.WithCancel(b.ctx)
 	defer cancel() // the timer, if a message came first
 	ok, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
-		Timeout: left.Std(), TimerOptions: workflow.TimerOptions{Summary: b.shown.Title},
+		Timeout: left.Std(), TimerOptions: workflow.TimerOptions{Summary: "waits for " + b.shown.Waits},
 	}, b.fill)
 	return ok && err == nil
 }
@@ -117,7 +117,7 @@ func (b *binding) Show(s Summary) {
 func controllerOptions(summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue: QueueController, Summary: summary, StartToCloseTimeout: 20 * time.Second,
-		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second},
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
 	}
 }
 
@@ -126,7 +126,7 @@ func controllerOptions(summary string) workflow.ActivityOptions {
 func providerOptions(provider, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue: QueueProvider(provider), Summary: summary,
-		StartToCloseTimeout: LongestScript + time.Minute, HeartbeatTimeout: 10 * time.Second,
+		StartToCloseTimeout: LongestScript + time.Minute, HeartbeatTimeout: 6 * time.Second,
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
 	}
 }
@@ -176,7 +176,7 @@ type loanBinding struct{ binding }
 func LoanWorkflow(ctx workflow.Context, l Loan) error {
 	ctx = uncancelled(ctx)
 	b := &loanBinding{binding{ctx: ctx}}
-	source(&b.binding, SignalRecalled, func(units int64) Message { return Message{Recalled: units} })
+	source(&b.binding, SignalRecalled, func(r Recalled) Message { return Message{Recalled: &r} })
 	source(&b.binding, SignalCheck, func(struct{}) Message { return Message{Check: true} })
 	if err := workflow.SetQueryHandler(ctx, QueryLoan, func() (Loan, error) { return l, nil }); err != nil {
 		return fmt.Errorf("answer query %s: %w", QueryLoan, err)
@@ -276,8 +276,12 @@ func (b *loanBinding) Holding(ask activities.Ask) activities.Grant {
 
 func (b *loanBinding) Return(in activities.GiveBack) activities.Grant { return b.giveBack(in) }
 
-func (b *loanBinding) TellProvider(provider, loan string) {
-	b.tell(ProviderID(provider), SignalCatalogChanged, Changed{Loan: loan})
+func (b *loanBinding) TellProvider(provider string, m Message) {
+	if m.Changed != nil {
+		b.tell(ProviderID(provider), SignalCatalogChanged, *m.Changed)
+		return
+	}
+	b.tell(ProviderID(provider), SignalDemand, struct{}{})
 }
 
 // providerBinding is ProviderEnv over a Temporal workflow.
@@ -324,8 +328,8 @@ func (b *providerBinding) StartLoan(r cluster.LoanRequest) {
 }
 
 func (b *providerBinding) TellLoan(loan string, m Message) {
-	if m.Recalled > 0 {
-		b.tell(loan, SignalRecalled, m.Recalled)
+	if m.Recalled != nil {
+		b.tell(loan, SignalRecalled, *m.Recalled)
 		return
 	}
 	b.tell(loan, SignalCheck, struct{}{})

@@ -85,17 +85,25 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 }
 
 func newWorker() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "worker", Short: "Run the provisioner", Args: cobra.NoArgs,
-		Long: "Run the provisioner: the Temporal workers that run the workflows and, for the configured providers, their scripts.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := load(cmd)
-			if err != nil {
-				return err
-			}
-			return runWorker(cmd.Context(), c, logger(c))
-		},
+		Long: "Run the provisioner: the Temporal workers that run the workflows and, for the configured providers, their scripts.\n" +
+			"Of several provisioners, one should run the scripts of a provider; --scripts says which.",
 	}
+	scripts := cmd.Flags().StringSlice("scripts", nil, "run only these providers' scripts; --scripts= runs none (default all)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := load(cmd)
+		if err != nil {
+			return err
+		}
+		if cmd.Flags().Changed("scripts") {
+			if err := c.OnlyProviders(*scripts); err != nil {
+				return fmt.Errorf("--scripts: %w", err)
+			}
+		}
+		return runWorker(cmd.Context(), c, logger(c))
+	}
+	return cmd
 }
 
 // Limits of the provisioner's start and stop; stopping waits for scripts.

@@ -37,7 +37,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newDev(), newController(), newWorker(), newAgent(),
 		newSubmit(), newJobs(), newStatus(), newLoans(), newReturn(), newExplain(), newOwned(),
-		newProvider(), newConfig(), newVersion(),
+		newProvider(), newConfig(), newCert(), newVersion(),
 	)
 	return root
 }

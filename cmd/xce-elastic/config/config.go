@@ -108,6 +108,9 @@ const (
 // complete fills in what depends on the rest.
 func (c *Config) complete() {
 	base := filepath.Dir(c.file)
+	for i := range c.Resources {
+		c.Resources[i].UnitWeight = c.Resources[i].Weight()
+	}
 	for i := range c.Providers {
 		p := &c.Providers[i]
 		if p.TimeLimit == 0 {
@@ -196,6 +199,17 @@ func (c *Config) ProviderNames() []string {
 		names[i] = p.Name
 	}
 	return names
+}
+
+// OnlyProviders leaves the named providers, and refuses a name that is none.
+func (c *Config) OnlyProviders(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(c.ProviderNames(), name) {
+			return fmt.Errorf("%q is not a provider; the configuration has %s", name, strings.Join(c.ProviderNames(), ", "))
+		}
+	}
+	c.Providers = slices.DeleteFunc(c.Providers, func(p Provider) bool { return !slices.Contains(names, p.Name) })
+	return nil
 }
 
 // Spec answers what the runner needs to run the provider's script.

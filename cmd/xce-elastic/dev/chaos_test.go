@@ -38,6 +38,7 @@ func seed(tb testing.TB) uint64 {
 // server at random moments, while jobs come and loans come and go; then all
 // three at once. At the end pool, ledger, workflows and jobs must agree.
 func TestNothingIsLostUnderKills(t *testing.T) {
+	t.Parallel()
 	f := startFarm(t, brisk)
 	s := seed(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -50,7 +51,7 @@ func TestNothingIsLostUnderKills(t *testing.T) {
 	}
 	killers.Wait()
 	f.restartAll(t)
-	eventually(t, time.Minute, func() error { return f.enoughLoans(t) })
+	eventually(t, 2*time.Minute, func() error { return f.enoughLoans(t) })
 	cancel()
 	load.Wait()
 	eventually(t, 3*time.Minute, func() error { return f.settled(t.Context()) })
@@ -75,7 +76,7 @@ func (f *farm) enoughLoans(t *testing.T) error {
 // looked for: it may have been taken.
 func (f *farm) submitBursts(ctx context.Context, t *testing.T, r *rand.Rand) (submitted int) {
 	for ctx.Err() == nil {
-		for range 2 + r.IntN(5) {
+		for range 3 + r.IntN(5) {
 			spec := cluster.JobSpec{
 				Name: fmt.Sprintf("burst-%d", submitted), CPUs: 1,
 				Tokens:  map[string]int64{resource: 1 + r.Int64N(3)},
@@ -84,7 +85,7 @@ func (f *farm) submitBursts(ctx context.Context, t *testing.T, r *rand.Rand) (su
 			f.submitOnce(t, spec)
 			submitted++
 		}
-		pause(ctx, r, 500*time.Millisecond, 4*time.Second)
+		pause(ctx, r, 500*time.Millisecond, 3*time.Second)
 	}
 	return submitted
 }
@@ -132,7 +133,7 @@ func (f *farm) neighbourDraws(ctx context.Context, r *rand.Rand) {
 
 func (f *farm) killAgainAndAgain(t *testing.T, name string, r *rand.Rand) {
 	for range killsOfEach {
-		pause(t.Context(), r, 100*time.Millisecond, 5*time.Second)
+		pause(t.Context(), r, 100*time.Millisecond, 4*time.Second)
 		f.kill(name)
 		pause(t.Context(), r, time.Millisecond, time.Second)
 		if err := f.starters()[name](t.Context()); err != nil {

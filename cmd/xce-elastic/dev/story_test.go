@@ -38,6 +38,7 @@ func expect(t *testing.T, out string, patterns ...string) {
 }
 
 func TestTheStoryIsToldToItsEnd(t *testing.T) {
+	t.Parallel()
 	out := runStory(t)
 	expect(
 		t, out,
@@ -50,6 +51,7 @@ func TestTheStoryIsToldToItsEnd(t *testing.T) {
 }
 
 func TestTheStoryUsesAServerThatRuns(t *testing.T) {
+	t.Parallel()
 	f := startFarm(t, brisk)
 	out := runStory(t, "TEMPORAL_ADDRESS="+f.temporal, "TEMPORAL_NAMESPACE=elsewhere")
 	expect(t, out, `it ran already`, ` 0 held, 0 lost; 12 jobs done`)

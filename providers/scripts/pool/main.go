@@ -13,6 +13,7 @@
 //
 //	XCE_POOL_LATENCY_MS    acts, then sleeps that long before it answers
 //	XCE_POOL_PENDING_MS    answers a request with pending and grants it that long after
+//	XCE_POOL_MAX_REQUEST   describes that many units as the most that one request may ask for
 //	XCE_POOL_FAIL          each Nth call acts, then ends with exit status 1 and no answer
 //
 // The operator's verbs are init, show, recall and set; pool help lists their flags.

@@ -22,7 +22,7 @@ const (
 	maxOpen    = 16
 
 	// Reading a file is cheap, but whoever polls pays for more than the reading.
-	pollInterval = 10 // seconds
+	pollInterval = 2 // seconds
 )
 
 // state is how a request stands in the pool.

@@ -25,6 +25,7 @@ type settings struct {
 
 	latency, pending time.Duration
 	failEvery        int64
+	maxRequest       int64 // units; 0 = no limit
 	call             int64 // the number of this call, when calls are counted
 }
 
@@ -40,10 +41,11 @@ func settingsFromEnvironment() (*settings, error) {
 	latency, latencyErr := wholeNumber("XCE_POOL_LATENCY_MS")
 	delay, delayErr := wholeNumber("XCE_POOL_PENDING_MS")
 	failEvery, failErr := wholeNumber("XCE_POOL_FAIL")
+	maxRequest, maxErr := wholeNumber("XCE_POOL_MAX_REQUEST")
 	file, fileErr := openFile(path)
 	s.latency, s.pending = time.Duration(latency)*time.Millisecond, time.Duration(delay)*time.Millisecond
-	s.failEvery, s.file = failEvery, file
-	return s, errors.Join(latencyErr, delayErr, failErr, fileErr)
+	s.failEvery, s.maxRequest, s.file = failEvery, maxRequest, file
+	return s, errors.Join(latencyErr, delayErr, failErr, maxErr, fileErr)
 }
 
 func wholeNumber(name string) (int64, error) {
@@ -78,6 +80,9 @@ var contractVerbs = map[providers.Verb]func(s *settings, input []byte, now time.
 		err := s.look(providers.VerbDescribe, input, &struct{}{}, now, func(p *pool) {
 			description = p.describe(s.cluster)
 			description.Observe = s.observeFile != ""
+			for i := range description.Offers {
+				description.Offers[i].MaxRequest = s.maxRequest
+			}
 		})
 		return description, err
 	},
