@@ -28,15 +28,18 @@ func newProviderCheck() *cobra.Command {
 			"what is wrong and how to mend it. It asks for one or two units and gives them back.",
 		Example: "  xce-elastic provider check -e XCE_POOL_FILE=pool.json -e XCE_POOL_CLUSTER=test bin/pool",
 	}
-	environment := cmd.Flags().StringArrayP("environment", "e", nil, "NAME=VALUE for the script; repeatable")
+	environment := cmd.Flags().StringArrayP("environment", "e", nil, "NAME=VALUE for the script, or NAME to hand on this program's own (for secrets); repeatable")
 	limit := cmd.Flags().Duration("time-limit", 30*time.Second, "time limit of one call")
 	format := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		spec := providers.Spec{Name: filepath.Base(args[0]), Script: args[0], Environment: map[string]string{}, TimeLimit: *limit}
 		for _, line := range *environment {
-			name, value, ok := strings.Cut(line, "=")
-			if !ok || name == "" {
-				return fmt.Errorf("--environment %q: write NAME=VALUE", line)
+			name, value, given := strings.Cut(line, "=")
+			if !given {
+				value, given = os.LookupEnv(name)
+			}
+			if !given || name == "" {
+				return fmt.Errorf("--environment %s: write NAME=VALUE, or set the variable", name)
 			}
 			spec.Environment[name] = value
 		}
