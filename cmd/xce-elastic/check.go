@@ -81,7 +81,7 @@ func newConfigCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return format.print(cmd, c, func(t *table) {
+		return format.print(cmd, c.Shown(), func(t *table) {
 			t.row(fmt.Sprintf("the configuration of cluster %s is sound: %d resources, %d providers", c.Cluster.Name, len(c.Resources), len(c.Providers)))
 		})
 	}

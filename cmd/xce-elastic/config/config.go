@@ -156,6 +156,11 @@ func (c *Config) validate() cluster.Problems {
 	if !slices.Contains([]string{"text", "json"}, c.Log.Format) {
 		ps = append(ps, cluster.Problem{Path: "log.format", What: fmt.Sprintf("%q is no format", c.Log.Format), Remedy: "write text or json"})
 	}
+	for key, n := range map[string]int64{"agent.cpus": c.Agent.CPUs, "agent.memory_mb": c.Agent.MemoryMB} {
+		if n < 0 {
+			ps = append(ps, cluster.Problem{Path: key, What: fmt.Sprintf("%d is negative", n), Remedy: "write 0 or a positive whole number"})
+		}
+	}
 	for i, p := range c.Providers {
 		ps = append(ps, p.validate(fmt.Sprintf("providers[%d]", i), c.Providers[:i])...)
 	}
@@ -185,8 +190,9 @@ func (p Provider) validate(at string, before []Provider) (ps cluster.Problems) {
 		add("output_limit", fmt.Sprintf("%d bytes are too few", p.OutputLimit), "write at least 1024")
 	}
 	for i, line := range p.Environment {
+		// A line may hold a secret, so it is not shown.
 		if name, _, ok := strings.Cut(line, "="); !ok || name == "" {
-			add(fmt.Sprintf("environment[%d]", i), fmt.Sprintf("%q is not NAME=VALUE", line), "write NAME=VALUE")
+			add(fmt.Sprintf("environment[%d]", i), "the line is not NAME=VALUE", "write NAME=VALUE")
 		}
 	}
 	return ps
@@ -199,6 +205,22 @@ func (c *Config) ProviderNames() []string {
 		names[i] = p.Name
 	}
 	return names
+}
+
+// Shown answers the configuration as it may be printed: the values of the
+// scripts' environment, which may be secret, are left out.
+func (c *Config) Shown() *Config {
+	shown := *c
+	shown.Providers = slices.Clone(c.Providers)
+	for i, p := range shown.Providers {
+		lines := make([]string, len(p.Environment))
+		for j, line := range p.Environment {
+			name, _, _ := strings.Cut(line, "=")
+			lines[j] = name + "=(not shown)"
+		}
+		shown.Providers[i].Environment = lines
+	}
+	return &shown
 }
 
 // OnlyProviders leaves the named providers, and refuses a name that is none.

@@ -4,18 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
+	"io"
 	"os"
-	"reflect"
-	"slices"
 	"strings"
 
-	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 	"go.yaml.in/yaml/v3"
-
-	"xce.internal/elastic/cluster"
 )
 
 // Refused is a configuration that was not taken: all its faults, with places.
@@ -40,17 +35,20 @@ func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 }
 
 func parse(file string, data []byte, flags *pflag.FlagSet) (*Config, error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(data, &document); err != nil {
-		return nil, &Refused{Faults: []string{fmt.Sprintf("%s: %s; mend the YAML", file, strings.TrimPrefix(err.Error(), "yaml: "))}}
-	}
-	places := index(file, &document)
-	v, err := layers(data, flags)
+	document, err := oneDocument(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, refuseYAML(file, err)
 	}
+	places := index(file, document, flags)
+	problems := places.problems
 	c := &Config{file: file}
-	problems := decode(v, c)
+	v, err := layers(data, flags)
+	switch {
+	case err == nil:
+		problems = append(problems, decode(v, c, problems)...)
+	case len(problems) == 0:
+		return nil, refuseYAML(file, err)
+	}
 	if len(problems) == 0 {
 		c.complete()
 		problems = c.validate()
@@ -61,138 +59,46 @@ func parse(file string, data []byte, flags *pflag.FlagSet) (*Config, error) {
 	return c, nil
 }
 
+// oneDocument parses YAML that is one section of keys, or nothing.
+func oneDocument(data []byte) (*yaml.Node, error) {
+	var document, second yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	if err := decoder.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	for _, root := range document.Content {
+		if root.Kind != yaml.MappingNode && root.Tag != "!!null" {
+			return nil, fmt.Errorf("line %d: there are no keys; begin with one such as cluster", root.Line)
+		}
+	}
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		return nil, fmt.Errorf("line %d: a second document begins; keep one", second.Line)
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	return &document, nil
+}
+
+// variable names the environment variable that sets a key.
+func variable(key string) string {
+	return "XCE_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
 // layers puts defaults, file, environment and flags on top of each other.
 func layers(data []byte, flags *pflag.FlagSet) (*viper.Viper, error) {
 	v := viper.New()
 	v.SetConfigType("yaml")
-	for key, value := range defaults {
-		v.SetDefault(key, value)
-	}
 	if err := v.ReadConfig(bytes.NewReader(data)); err != nil {
-		return nil, err
-	}
-	v.SetEnvPrefix("XCE")
-	v.SetEnvKeyReplacer(strings.NewReplacer(".", "_"))
-	v.AutomaticEnv()
-	if flags == nil {
-		return v, nil
+		return nil, errors.Unwrap(err)
 	}
 	var err error
-	flags.VisitAll(func(f *pflag.Flag) {
-		if _, known := defaults[f.Name]; known {
-			err = errors.Join(err, v.BindPFlag(f.Name, f))
+	for key, value := range defaults {
+		v.SetDefault(key, value)
+		err = errors.Join(err, v.BindEnv(key, variable(key)))
+		if flags != nil && flags.Lookup(key) != nil {
+			err = errors.Join(err, v.BindPFlag(key, flags.Lookup(key)))
 		}
-	})
+	}
 	return v, err
-}
-
-// decode fills the configuration, and answers unknown keys and values of the wrong kind.
-func decode(v *viper.Viper, c *Config) cluster.Problems {
-	var meta mapstructure.Metadata
-	err := v.Unmarshal(c, func(d *mapstructure.DecoderConfig) {
-		d.TagName = "json"
-		d.Metadata = &meta
-		d.DecodeHook = mapstructure.ComposeDecodeHookFunc(wholeNumbers, mapstructure.TextUnmarshallerHookFunc())
-	})
-	var ps cluster.Problems
-	slices.Sort(meta.Unused)
-	for _, path := range meta.Unused {
-		ps = append(ps, cluster.Problem{Path: path, What: "there is no such key", Remedy: remedyFor(path)})
-	}
-	return append(ps, decodeProblems(err)...)
-}
-
-// wholeNumbers refuses fractions where whole numbers are wanted: they would be cut silently.
-func wholeNumbers(from, to reflect.Value) (any, error) {
-	if from.Kind() == reflect.Float64 && to.CanInt() {
-		if f := from.Float(); f != math.Trunc(f) || math.Abs(f) > 1<<53 {
-			return nil, fmt.Errorf("%v is not a whole number; write a whole number", f)
-		}
-	}
-	if from.Kind() == reflect.Bool && to.CanInt() {
-		return nil, fmt.Errorf("%v is not a number; write a whole number", from.Bool())
-	}
-	return from.Interface(), nil
-}
-
-// decodeProblems answers a problem for each value of the wrong kind.
-func decodeProblems(err error) (ps cluster.Problems) {
-	const remedy = "write a value of the right kind"
-	switch err := err.(type) {
-	case nil:
-		return nil
-	case interface{ Unwrap() []error }:
-		for _, inner := range err.Unwrap() {
-			ps = append(ps, decodeProblems(inner)...)
-		}
-		return ps
-	case *mapstructure.DecodeError:
-		return cluster.Problems{{Path: err.Name(), What: err.Unwrap().Error(), Remedy: remedy}}
-	case interface{ Unwrap() error }:
-		return decodeProblems(err.Unwrap())
-	}
-	return cluster.Problems{{What: err.Error(), Remedy: remedy}}
-}
-
-// keys are all that are known at any place, to suggest one for a misspelt key.
-func keys(t reflect.Type, into map[string]bool) {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice:
-		keys(t.Elem(), into)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-			if name != "" {
-				into[name] = true
-				keys(t.Field(i).Type, into)
-			}
-		}
-	}
-}
-
-// remedyFor suggests the known key that is nearest to a misspelt one.
-func remedyFor(path string) string {
-	known := map[string]bool{}
-	keys(reflect.TypeFor[Config](), known)
-	key := path[strings.LastIndex(path, ".")+1:]
-	best, least := "", 3
-	for _, name := range sorted(known) {
-		if d := distance(key, name); d < least {
-			best, least = name, d
-		}
-	}
-	if best == "" {
-		return "remove it; docs/operate.md lists the keys"
-	}
-	return fmt.Sprintf("did you mean %q?", best)
-}
-
-func sorted(set map[string]bool) []string {
-	var names []string
-	for name := range set {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// distance is the edit distance of two short words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		left := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := left
-			if a[i] != b[j] {
-				cost++
-			}
-			left = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

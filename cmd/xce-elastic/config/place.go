@@ -2,49 +2,145 @@ package config
 
 import (
 	"fmt"
+	"os"
+	"reflect"
+	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	"xce.internal/elastic/cluster"
 )
 
-// places knows the line of every key of a file, by its path in lower case.
+// places knows where keys are set: the lines of a file by their paths in lower
+// case, and what sets a key over the file.
 type places struct {
-	file  string
-	lines map[string]int
+	file     string
+	lines    map[string]int
+	over     map[string]string
+	problems cluster.Problems // of the keys themselves
 }
 
-func index(file string, document *yaml.Node) places {
-	p := places{file: file, lines: map[string]int{}}
+func index(file string, document *yaml.Node, flags *pflag.FlagSet) *places {
+	p := &places{file: file, lines: map[string]int{}, over: map[string]string{}}
 	if len(document.Content) > 0 {
-		p.walk("", document.Content[0])
+		p.walk("", document.Content[0], reflect.TypeFor[Config]())
+	}
+	for key := range defaults {
+		if name := variable(key); os.Getenv(name) != "" {
+			p.over[key] = name
+		}
+		if flags != nil && flags.Changed(key) {
+			p.over[key] = "--" + key
+		}
 	}
 	return p
 }
 
-func (p places) walk(path string, node *yaml.Node) {
+// walk notes the lines of keys, and finds those that there are not or that are
+// there twice. A nil type knows no keys.
+func (p *places) walk(path string, node *yaml.Node, t reflect.Type) {
 	switch node.Kind {
 	case yaml.MappingNode:
+		known := keys(t)
 		for i := 0; i+1 < len(node.Content); i += 2 {
-			key := strings.ToLower(node.Content[i].Value)
-			if path != "" {
-				key = path + "." + key
+			key := node.Content[i]
+			if key.Tag != "!!merge" {
+				p.key(path, key, known)
+				p.walk(join(path, key.Value), node.Content[i+1], known[strings.ToLower(key.Value)])
 			}
-			p.lines[key] = node.Content[i].Line
-			p.walk(key, node.Content[i+1])
 		}
 	case yaml.SequenceNode:
+		if t != nil && t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
 		for i, item := range node.Content {
-			key := fmt.Sprintf("%s[%d]", path, i)
-			p.lines[key] = item.Line
-			p.walk(key, item)
+			at := fmt.Sprintf("%s[%d]", path, i)
+			p.lines[at] = item.Line
+			p.walk(at, item, t)
 		}
 	}
 }
 
+func (p *places) key(path string, key *yaml.Node, known map[string]reflect.Type) {
+	at := join(path, key.Value)
+	line, twice := p.lines[at]
+	p.lines[at] = key.Line
+	if twice {
+		p.problems = append(p.problems, cluster.Problem{Path: at, What: fmt.Sprintf("it is set in line %d already", line), Remedy: "set each key once"})
+	}
+	if _, found := known[strings.ToLower(key.Value)]; known != nil && !found {
+		p.problems = append(p.problems, cluster.Problem{Path: at, What: "there is no such key", Remedy: suggest(key.Value, known)})
+	}
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return strings.ToLower(key)
+	}
+	return path + "." + strings.ToLower(key)
+}
+
+// keys are the known keys of a section and their types, or nil for what is no section.
+func keys(t reflect.Type) map[string]reflect.Type {
+	if t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil
+	}
+	known := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
+			known[name] = t.Field(i).Type
+		}
+	}
+	return known
+}
+
+// suggest names the known key that is nearest to a misspelt one, or all of them.
+func suggest(key string, known map[string]reflect.Type) string {
+	var names []string
+	for name := range known {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	best, least := "", 3
+	for _, name := range names {
+		if d := distance(strings.ToLower(key), name); d < least {
+			best, least = name, d
+		}
+	}
+	if best == "" {
+		return "remove it; known here are " + strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("did you mean %q?", best)
+}
+
+// distance is the edit distance of two short words.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		left := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := left
+			if a[i] != b[j] {
+				cost++
+			}
+			left = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
 // refuse turns problems into a refusal with places.
-func (p places) refuse(problems cluster.Problems) *Refused {
+func (p *places) refuse(problems cluster.Problems) *Refused {
 	r := &Refused{}
 	for _, problem := range problems {
 		r.Faults = append(r.Faults, p.of(problem.Path)+problem.String())
@@ -52,20 +148,30 @@ func (p places) refuse(problems cluster.Problems) *Refused {
 	return r
 }
 
-// of answers the place of a key: its own, or that of the nearest part of its path that is in the file.
-func (p places) of(path string) string {
+// of answers the place of a key: what sets it over the file, or its line there,
+// or that of the nearest part of its path that is in the file.
+func (p *places) of(path string) string {
+	at := strings.ToLower(path)
+	if name, found := p.over[at]; found {
+		return name + ": "
+	}
 	if p.file == "" {
 		return ""
 	}
-	for at := strings.ToLower(path); at != ""; {
+	for at != "" {
 		if line, found := p.lines[at]; found {
 			return fmt.Sprintf("%s:%d: ", p.file, line)
 		}
-		cut := strings.LastIndexAny(at, ".[")
-		if cut < 0 {
-			break
-		}
-		at = at[:cut]
+		at = at[:max(strings.LastIndexAny(at, ".["), 0)]
 	}
 	return p.file + ": "
+}
+
+// refuseYAML turns what the YAML parser says into a refusal with its line.
+func refuseYAML(file string, err error) *Refused {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, found := strings.CutPrefix(text, "line "); found {
+		return &Refused{Faults: []string{fmt.Sprintf("%s:%s; mend the YAML", file, rest)}}
+	}
+	return &Refused{Faults: []string{fmt.Sprintf("%s: %s; mend the YAML", file, text)}}
 }
