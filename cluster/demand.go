@@ -59,12 +59,13 @@ func (c IdleClock) Since() Time {
 	return c[0].Since
 }
 
-// Follow answers the clock after `units` were found idle at `now`.
+// Follow answers the clock after `units` were found idle at `now`. Where the
+// time was set back, the new ones count as idle no longer than the youngest.
 func (c IdleClock) Follow(units int64, now Time) IdleClock {
 	units = max(units, 0)
 	next := slices.Clone(c)
 	if more := units - c.Units(); more > 0 {
-		if n := len(next); n > 0 && next[n-1].Since == now {
+		if n := len(next); n > 0 && next[n-1].Since >= now {
 			next[n-1].Units += more
 			return next
 		}
@@ -108,12 +109,13 @@ func (c IdleClock) Ripe(age Duration, now Time) int64 {
 }
 
 // NextRipe answers when, after `now`, more units will have been idle for
-// `age`: the earliest instant at which it is worth looking again.
+// `age`: the earliest instant at which it is worth looking again. Where none of
+// them has to lie idle first, that is a second later.
 func (c IdleClock) NextRipe(age Duration, now Time) Time {
 	for _, lot := range c {
 		if ripe := lot.Since.Add(age); ripe > now {
 			return ripe
 		}
 	}
-	return now.Add(age)
+	return now.Add(max(age, Second))
 }

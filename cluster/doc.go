@@ -4,6 +4,6 @@
 //
 // Everything that counts is an integer. Times are milliseconds since the Unix
 // epoch ([Time]), lengths of time are milliseconds ([Duration]), money is
-// millionths of a currency unit ([Price]); all three print and parse as people
-// write them. Nothing here reads a clock, a file or the network.
+// millionths of a currency unit ([Price]). All three print as people write them,
+// and times parse so too. Nothing here reads a clock, a file or the network.
 package cluster

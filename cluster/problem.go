@@ -47,6 +47,19 @@ func (ps *Problems) notNegative(path string, n int64) {
 	}
 }
 
+// Limits that keep every sum and product of counts and weights a whole number.
+const (
+	mostUnits  = 1_000_000_000_000
+	mostWeight = 1_000_000
+)
+
+func (ps *Problems) count(path string, n, most int64) {
+	ps.notNegative(path, n)
+	if n > most {
+		ps.add(path, fmt.Sprintf("%d is too large to count with", n), fmt.Sprintf("write at most %d", most))
+	}
+}
+
 // namePattern keeps names fit for ids, file names, URLs and tables.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 

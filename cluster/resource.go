@@ -78,9 +78,9 @@ func ValidateResources(resources []SharedResource, providers []string, sessionIn
 		} else {
 			first[r.Name] = i
 		}
-		ps.notNegative(at+".owned", r.Owned)
-		ps.notNegative(at+".keep_back", r.KeepBack)
-		ps.notNegative(at+".unit_weight", r.UnitWeight)
+		ps.count(at+".owned", r.Owned, mostUnits)
+		ps.count(at+".keep_back", r.KeepBack, mostUnits)
+		ps.count(at+".unit_weight", r.UnitWeight, mostWeight)
 		if r.Elastic != nil {
 			ps.elastic(at+".elastic", *r.Elastic, known, sessionInterval)
 		}
@@ -105,6 +105,8 @@ func (ps *Problems) elastic(at string, e Elastic, known map[string]bool, session
 	}
 	if e.MaxBorrowed <= 0 {
 		ps.add(at+".max_borrowed", fmt.Sprintf("%d lets nothing be borrowed", e.MaxBorrowed), "write a positive whole number, or remove the elastic section")
+	} else {
+		ps.count(at+".max_borrowed", e.MaxBorrowed, mostUnits)
 	}
 	if e.IdleTime < sessionInterval {
 		ps.add(at+".idle_time", fmt.Sprintf("%s is shorter than the session interval %s, so no session could see the units used again", e.IdleTime, sessionInterval),

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -53,12 +54,20 @@ func (t Time) String() string {
 	return t.Std().Format(timeLayout)
 }
 
-// Clock answers the time of day of t in UTC, for sentences and tables.
+// Clock answers the time of day of t in UTC, for what happens within minutes.
 func (t Time) Clock() string {
 	if t == 0 {
 		return "-"
 	}
 	return t.Std().Format("15:04:05")
+}
+
+// Stamp answers day and time of t in UTC, for sentences about long lives.
+func (t Time) Stamp() string {
+	if t == 0 {
+		return "-"
+	}
+	return t.Std().Format("Jan 2 15:04:05 UTC")
 }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -110,13 +119,10 @@ type Price int64
 
 // String answers p in currency units, such as "0.25".
 func (p Price) String() string {
-	whole, part := p/1_000_000, p%1_000_000
-	if part == 0 {
-		return fmt.Sprintf("%d", whole)
+	sign, millionths := "", uint64(p)
+	if p < 0 {
+		sign, millionths = "-", -millionths
 	}
-	text := fmt.Sprintf("%d.%06d", whole, part)
-	for text[len(text)-1] == '0' {
-		text = text[:len(text)-1]
-	}
-	return text
+	text := fmt.Sprintf("%s%d.%06d", sign, millionths/1_000_000, millionths%1_000_000)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }

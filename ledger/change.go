@@ -87,8 +87,10 @@ func (c Refuse) apply(_ Account, row *cluster.Loan, now cluster.Time) error {
 }
 
 // Fence takes unused units of the loan out of the total, recalled ones first.
+// Those that still count go only as far as the total exceeds what is in use, and
+// all together where the lender takes no part of a loan back.
 type Fence struct {
-	// Units is the most to fence, at least 0; fewer are fenced where jobs use them.
+	// Units is the most to fence; fewer are fenced where jobs use them.
 	Units int64
 	// Exact refuses the change whole where not all can be fenced.
 	Exact bool
@@ -100,27 +102,39 @@ type Fence struct {
 func (Fence) kind() string { return "fence" }
 
 func (c Fence) apply(a Account, row *cluster.Loan, now cluster.Time) error {
-	here := row.Borrowed + row.Recalled
-	units := max(min(c.Units, here, a.Unused()), 0)
-	if c.Exact && c.Units > here {
-		return refuse(Invalid, "loan %s has %d units, not %d", row.ID, here, c.Units)
+	if here := row.Borrowed + row.Recalled; row.State == cluster.LoanRequested || c.Exact && c.Units > here {
+		return refuse(Invalid, "loan %s is %s and has %d units here, not %d", row.ID, row.State, here, c.Units)
 	}
-	if c.Exact && units < c.Units {
-		return refuse(InUse, "%d of %d units are in use", c.Units-units, c.Units)
-	}
-	recalled := min(units, row.Recalled)
-	if units > recalled && now < row.HoldUntil {
-		if c.Exact {
-			return refuse(Hold, "loan %s is held until %s, as %s demands", row.ID, row.HoldUntil, row.Provider)
+	recalled := max(min(c.Units, row.Recalled, a.Unused()), 0)
+	borrowed := max(min(c.Units-recalled, row.Borrowed, a.Total()-a.InUse), 0)
+	held := now < row.HoldUntil
+	part := !row.PartialReturn && borrowed < row.Borrowed
+	if c.Exact {
+		if err := c.notAll(*row, recalled+borrowed, held, part); err != nil {
+			return err
 		}
-		units = recalled
+	} else if held || part {
+		borrowed = 0
 	}
 	row.Recalled -= recalled
-	row.Borrowed -= units - recalled
-	row.Fenced += units
+	row.Borrowed -= borrowed
+	row.Fenced += recalled + borrowed
 	row.AskAgain = c.AskAgain
-	if units > 0 {
+	if recalled+borrowed > 0 {
 		row.State, row.Why = cluster.LoanReturning, c.Why
+	}
+	return nil
+}
+
+// notAll refuses an exact fence of which not all units can go back.
+func (c Fence) notAll(row cluster.Loan, units int64, held, part bool) error {
+	switch {
+	case c.Units > row.Recalled && held:
+		return refuse(Hold, "loan %s is held until %s, as %s demands", row.ID, row.HoldUntil, row.Provider)
+	case units < c.Units:
+		return refuse(InUse, "%d of %d units are in use", c.Units-units, c.Units)
+	case c.Units > row.Recalled && part:
+		return refuse(Invalid, "%s takes no part of loan %s back; return all %d units", row.Provider, row.ID, row.Borrowed+row.Recalled)
 	}
 	return nil
 }
@@ -134,7 +148,7 @@ type Recall struct {
 func (Recall) kind() string { return "recall" }
 
 func (c Recall) apply(_ Account, row *cluster.Loan, _ cluster.Time) error {
-	if row.State == cluster.LoanRequested || c.Units < 0 {
+	if row.State == cluster.LoanRequested || c.Units < 1 {
 		return refuse(Invalid, "%d units of loan %s, which is %s, cannot be recalled", c.Units, row.ID, row.State)
 	}
 	units := min(c.Units, row.Borrowed)
@@ -150,7 +164,7 @@ type Confirm struct{ Units int64 }
 func (Confirm) kind() string { return "confirm" }
 
 func (c Confirm) apply(_ Account, row *cluster.Loan, now cluster.Time) error {
-	if c.Units < 0 || c.Units > row.Fenced {
+	if c.Units < 1 || c.Units > row.Fenced {
 		return refuse(Invalid, "%d units of loan %s cannot be back with %s: %d are fenced", c.Units, row.ID, row.Provider, row.Fenced)
 	}
 	row.Fenced -= c.Units

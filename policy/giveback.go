@@ -37,9 +37,10 @@ func Returnable(loan cluster.Loan, now cluster.Time) cluster.Time {
 func returnLead(step cluster.Duration) cluster.Duration { return min(step/10, 5*cluster.Minute) }
 
 // Share answers how many units of the loan `id` should be fenced now, and when
-// to ask again. The units that have been idle for `idleTime` are dealt to the
-// loans that may go back, the dearest first, then the oldest; a loan whose
-// lender takes no part of it back gets all its units or none.
+// to ask again: when units are ripe and the loan may go back. The units that
+// have been idle for `idleTime` are dealt to the loans that may go back, the
+// dearest first, then the oldest; a loan whose lender takes no part of it back
+// gets all its units or none.
 func Share(loans []cluster.Loan, idle cluster.IdleClock, idleTime cluster.Duration, id string, now cluster.Time) (int64, cluster.Time) {
 	var units int64
 	var own cluster.Loan
@@ -60,7 +61,11 @@ func Share(loans []cluster.Loan, idle cluster.IdleClock, idleTime cluster.Durati
 			units = give
 		}
 	}
-	return units, Returnable(own, max(idle.NextRipe(idleTime, now), own.HoldUntil))
+	again := idle.NextRipe(idleTime, now)
+	if may := Returnable(own, now); may > now && idle.Ripe(idleTime, now) > 0 {
+		again = may
+	}
+	return units, Returnable(own, again)
 }
 
 // ReturnOrder answers the loans with borrowed units, those to give back first

@@ -14,5 +14,7 @@
 // first with the units that are coming (requested loans), then with the
 // headroom of offers, in the lenders' order of preference. What the headroom
 // would let run now is the demand. A job that cannot be served so whole raises
-// none, and neither do later jobs for the resources it waits for.
+// none, and neither do later jobs for the resources it waits for. One that finds
+// no host any more raises none, and neither do all later jobs. So whoever raised
+// demand runs once everything requested and demanded is there.
 package scheduling

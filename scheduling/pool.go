@@ -11,13 +11,21 @@ import (
 // pool is the supply of one resource during a session.
 type pool struct {
 	resource Resource
+	// ceiling is the most units that a job can ever have.
+	ceiling int64
 	// free is what the next job may take: waiting jobs before it have taken
-	// theirs, so it may be negative.
+	// theirs. It is negative where they need more than there is, or where more
+	// is in use or kept back.
 	free int64
-	// unreserved is what neither running nor waiting jobs of this session need.
+	// unreserved is what is free for the jobs that are tried on virtual supply;
+	// those before have taken only what there was.
 	unreserved int64
+	// reserved is what those before have taken of it.
+	reserved int64
 	// coming is what requested loans will bring and no job counts on yet.
 	coming int64
+	// room is what the limit leaves when all the headroom is borrowed.
+	room int64
 	// waiter is the first job that must wait for running jobs to give tokens
 	// back; those behind it raise no demand.
 	waiter  int64
@@ -33,38 +41,32 @@ type source struct {
 }
 
 func newPool(r Resource, offers []cluster.Offer, now cluster.Time) *pool {
-	free := max(r.Total-r.InUse-r.KeepBack, 0)
+	free := r.Total - r.InUse - r.KeepBack
 	p := &pool{resource: r, free: free, unreserved: free}
+	var borrowed int64
 	for _, l := range r.Loans {
+		borrowed += l.Borrowed
 		if l.State == cluster.LoanRequested {
 			p.coming += l.Units
 		}
 	}
+	p.ceiling = max(r.Ceiling(), r.Total+p.coming-r.KeepBack)
 	if r.Elastic == nil {
 		return p
 	}
-	room := p.room()
+	p.room = max(r.Elastic.MaxBorrowed-p.coming-borrowed, 0)
 	for _, lender := range r.Elastic.Lenders {
 		i := slices.IndexFunc(offers, func(o cluster.Offer) bool { return o.Provider == lender && o.Resource == r.Name })
 		if i < 0 || now < offers[i].BackoffUntil {
 			continue
 		}
-		headroom := min(headroomNow(offers[i], r.Loans), room)
+		headroom := min(headroomNow(offers[i], r.Loans), p.room)
 		if headroom > 0 {
 			p.sources = append(p.sources, &source{provider: lender, headroom: headroom})
-			room -= headroom
+			p.room -= headroom
 		}
 	}
 	return p
-}
-
-// room is what may still be borrowed under the resource's limit.
-func (p *pool) room() int64 {
-	room := p.resource.Elastic.MaxBorrowed - p.coming
-	for _, l := range p.resource.Loans {
-		room -= l.Borrowed
-	}
-	return max(room, 0)
 }
 
 // headroomNow is what an offer still allows: our own requests since it was
@@ -79,22 +81,19 @@ func headroomNow(o cluster.Offer, loans []cluster.Loan) int64 {
 	return max(headroom, 0)
 }
 
-// ceiling is the most units that a job can ever have of the pool.
-func (p *pool) ceiling() int64 {
-	return max(p.resource.Ceiling(), p.resource.Total-p.resource.KeepBack)
-}
-
-// share says how one job's need could be met.
+// share says how one job's need could be met. Where more is in use or kept back
+// than there is, what is free is negative, and made up for first.
 type share struct {
 	pool                  *pool
 	need, free, coming    int64
+	reserved              int64   // for earlier jobs
 	fromSources           []int64 // by the pool's sources
 	lacking, fromHeadroom int64
 }
 
 // offer works out how `units` could be met, and takes nothing.
 func (p *pool) offer(units int64) share {
-	sh := share{pool: p, need: units, fromSources: make([]int64, len(p.sources))}
+	sh := share{pool: p, need: units, reserved: p.reserved, fromSources: make([]int64, len(p.sources))}
 	sh.free = min(units, p.unreserved)
 	sh.coming = min(units-sh.free, p.coming)
 	sh.lacking = units - sh.free - sh.coming
@@ -109,7 +108,7 @@ func (p *pool) offer(units int64) share {
 
 // take takes the share for a job, and tells whether anything of it is to be borrowed.
 func (sh share) take(job int64) bool {
-	sh.pool.unreserved -= sh.free
+	sh.takeFree()
 	sh.pool.coming -= sh.coming
 	for i, n := range sh.fromSources {
 		if n > 0 {
@@ -121,6 +120,20 @@ func (sh share) take(job int64) bool {
 	return sh.fromHeadroom > 0
 }
 
+// reserve keeps what is free for a job that must wait. Where it waits for more,
+// no later job may borrow before it.
+func (sh share) reserve(job int64) {
+	sh.takeFree()
+	if sh.free < sh.need && sh.pool.waiter == 0 {
+		sh.pool.waiter = job
+	}
+}
+
+func (sh share) takeFree() {
+	sh.pool.unreserved -= sh.free
+	sh.pool.reserved += max(sh.free, 0)
+}
+
 // demand answers what was taken of each source.
 func (p *pool) demand() []cluster.Demand {
 	var rows []cluster.Demand
@@ -130,7 +143,7 @@ func (p *pool) demand() []cluster.Demand {
 		}
 		rows = append(rows, cluster.Demand{
 			Resource: p.resource.Name, Provider: src.provider, Units: src.taken, Jobs: src.jobs,
-			Reason: fmt.Sprintf("%s %s for %d more %s, and nothing else", jobList(src.jobs), waits(src.jobs), src.taken, p.resource.Name),
+			Reason: fmt.Sprintf("%s %s for nothing but tokens: %d more %s", jobList(src.jobs), waits(src.jobs), src.taken, p.resource.Name),
 		})
 	}
 	return rows

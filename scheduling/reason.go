@@ -43,11 +43,22 @@ func cannotBeLent(shares []share) string {
 	var parts []string
 	for _, sh := range shares {
 		if sh.lacking > 0 {
-			parts = append(parts, fmt.Sprintf("needs %d %s; %d free, %d coming, %d can be borrowed%s",
-				sh.need, sh.pool.resource.Name, sh.free, sh.coming, sh.fromHeadroom, sh.pool.whyNoMore()))
+			parts = append(parts, fmt.Sprintf("%s, %d coming, %d can be borrowed%s", sh.whatIsFree(), sh.coming, sh.fromHeadroom, sh.pool.whyNoMore()))
 		}
 	}
 	return strings.Join(parts, "; ")
+}
+
+// whatIsFree says what a job needs and what there is of it.
+func (sh share) whatIsFree() string {
+	text := fmt.Sprintf("needs %d %s; %d free", sh.need, sh.pool.resource.Name, max(sh.free, 0))
+	switch {
+	case sh.free < 0:
+		text += fmt.Sprintf(" and %d too few for what is in use and kept back", -sh.free)
+	case sh.reserved > 0:
+		text += fmt.Sprintf(", %d reserved for earlier jobs", sh.reserved)
+	}
+	return text
 }
 
 // whyNoMore says what keeps the pool from borrowing more.
@@ -56,19 +67,19 @@ func (p *pool) whyNoMore() string {
 	switch {
 	case e == nil:
 		return " (the resource is not elastic)"
-	case p.room() == 0:
+	case p.room == 0:
 		return fmt.Sprintf(" (max borrowed %d is reached)", e.MaxBorrowed)
 	case len(p.sources) == 0:
 		return fmt.Sprintf(" (no headroom now with %s)", strings.Join(e.Lenders, ", "))
 	}
-	return ""
+	return fmt.Sprintf(" (no more headroom now with %s)", strings.Join(e.Lenders, ", "))
 }
 
 // onTheWay explains a job whose tokens are coming or about to be borrowed.
 func onTheWay(shares []share) string {
 	var parts []string
 	for _, sh := range shares {
-		text := fmt.Sprintf("needs %d %s; %d free", sh.need, sh.pool.resource.Name, sh.free)
+		text := sh.whatIsFree()
 		if sh.coming > 0 {
 			text += fmt.Sprintf(", %d requested and coming", sh.coming)
 		}

@@ -81,6 +81,7 @@ func Run(in Input) Result {
 	for _, job := range s.queue {
 		s.placeReal(job)
 	}
+	s.hostWaiter = 0 // it comes after all that lack tokens
 	for _, job := range s.lackTokens {
 		s.placeVirtual(job)
 	}
@@ -156,16 +157,14 @@ func (s *session) start(job cluster.Job, host *Host, needs []need) {
 // placeVirtual tries a job that lacks only tokens with what is coming and what
 // could be borrowed. What it takes is gone for the jobs after it.
 func (s *session) placeVirtual(job cluster.Job) {
-	needs, _ := s.needs(job)
-	for _, n := range needs {
-		if n.pool.waiter != 0 {
-			s.wait(job, WaitBehind, behindTokens(n.pool.waiter, n))
-			s.closePools(job, needs)
-			return
-		}
+	if s.hostWaiter != 0 {
+		s.wait(job, WaitBehind, behindHosts(s.hostWaiter))
+		return
 	}
+	needs, _ := s.needs(job)
 	host := s.fit(job)
 	if host == nil {
+		s.hostWaiter = job.ID
 		s.wait(job, WaitHosts, noHostNorTokens(job, needs))
 		return
 	}
@@ -173,12 +172,11 @@ func (s *session) placeVirtual(job cluster.Job) {
 	for _, n := range needs {
 		shares = append(shares, n.pool.offer(n.units))
 	}
-	if slices.ContainsFunc(shares, func(sh share) bool { return sh.lacking > 0 }) {
-		s.wait(job, WaitTokens, cannotBeLent(shares))
-		for _, n := range needs {
-			n.pool.unreserved -= min(n.units, n.pool.unreserved)
+	if code, why := blocked(needs, shares); code != "" {
+		s.wait(job, code, why)
+		for _, sh := range shares {
+			sh.reserve(job.ID)
 		}
-		s.closePools(job, needs)
 		return
 	}
 	host.CPUs -= job.CPUs
@@ -192,13 +190,18 @@ func (s *session) placeVirtual(job cluster.Job) {
 	s.wait(job, code, onTheWay(shares))
 }
 
-// closePools keeps later jobs from overtaking one that waits for the same tokens.
-func (s *session) closePools(job cluster.Job, needs []need) {
+// blocked answers why the tokens of a job can neither be coming nor be borrowed;
+// no code means that they can.
+func blocked(needs []need, shares []share) (Code, string) {
 	for _, n := range needs {
-		if n.pool.waiter == 0 {
-			n.pool.waiter = job.ID
+		if n.pool.waiter != 0 {
+			return WaitBehind, behindTokens(n.pool.waiter, n)
 		}
 	}
+	if slices.ContainsFunc(shares, func(sh share) bool { return sh.lacking > 0 }) {
+		return WaitTokens, cannotBeLent(shares)
+	}
+	return "", ""
 }
 
 // need is what one job needs of one pool.
@@ -218,7 +221,7 @@ func (s *session) needs(job cluster.Job) ([]need, bool) {
 			s.wait(job, Never, unknownResource(name))
 			return nil, false
 		}
-		if ceiling := s.pools[i].ceiling(); units > ceiling {
+		if ceiling := s.pools[i].ceiling; units > ceiling {
 			s.wait(job, Never, overCeiling(name, units, ceiling))
 			return nil, false
 		}
@@ -252,7 +255,7 @@ func (s *session) finish() Result {
 	}
 	for _, p := range s.pools {
 		r.Demand = append(r.Demand, p.demand()...)
-		clock := p.resource.Idle.Follow(p.unreserved, s.in.Now)
+		clock := p.resource.Idle.Follow(p.free, s.in.Now)
 		r.Clocks[p.resource.Name] = clock
 		if clock.Units() > 0 {
 			r.Idle = append(r.Idle, cluster.IdleSupply{Resource: p.resource.Name, Units: clock.Units(), Since: clock.Since()})

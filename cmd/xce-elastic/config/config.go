@@ -109,7 +109,9 @@ const (
 func (c *Config) complete() {
 	base := filepath.Dir(c.file)
 	for i := range c.Resources {
-		c.Resources[i].UnitWeight = c.Resources[i].Weight()
+		if r := &c.Resources[i]; r.UnitWeight == 0 {
+			r.UnitWeight = r.Weight()
+		}
 	}
 	for i := range c.Providers {
 		p := &c.Providers[i]
@@ -156,10 +158,11 @@ func (c *Config) validate() cluster.Problems {
 	if !slices.Contains([]string{"text", "json"}, c.Log.Format) {
 		ps = append(ps, cluster.Problem{Path: "log.format", What: fmt.Sprintf("%q is no format", c.Log.Format), Remedy: "write text or json"})
 	}
-	for key, n := range map[string]int64{"agent.cpus": c.Agent.CPUs, "agent.memory_mb": c.Agent.MemoryMB} {
-		if n < 0 {
-			ps = append(ps, cluster.Problem{Path: key, What: fmt.Sprintf("%d is negative", n), Remedy: "write 0 or a positive whole number"})
-		}
+	if c.Agent.CPUs < 0 {
+		ps = append(ps, cluster.Problem{Path: "agent.cpus", What: fmt.Sprintf("%d is negative", c.Agent.CPUs), Remedy: "write a positive whole number, or 0 for all"})
+	}
+	if c.Agent.MemoryMB < 0 {
+		ps = append(ps, cluster.Problem{Path: "agent.memory_mb", What: fmt.Sprintf("%d is negative", c.Agent.MemoryMB), Remedy: "write 0 or a positive whole number"})
 	}
 	for i, p := range c.Providers {
 		ps = append(ps, p.validate(fmt.Sprintf("providers[%d]", i), c.Providers[:i])...)

@@ -14,9 +14,8 @@ import (
 	"xce.internal/elastic/cluster"
 )
 
-// decode fills the configuration, and answers values of the wrong kind and
-// unknown keys that are not known to be so.
-func decode(v *viper.Viper, c *Config, known cluster.Problems) cluster.Problems {
+// decode fills the configuration, and answers unknown keys and values of the wrong kind.
+func decode(v *viper.Viper, c *Config) cluster.Problems {
 	var meta mapstructure.Metadata
 	err := v.Unmarshal(c, func(d *mapstructure.DecoderConfig) {
 		d.TagName, d.Metadata, d.DecodeHook, d.WeaklyTypedInput = "json", &meta, exactly, false
@@ -24,9 +23,7 @@ func decode(v *viper.Viper, c *Config, known cluster.Problems) cluster.Problems 
 	var ps cluster.Problems
 	slices.Sort(meta.Unused)
 	for _, path := range meta.Unused {
-		if !slices.ContainsFunc(known, func(p cluster.Problem) bool { return p.Path == path }) {
-			ps = append(ps, cluster.Problem{Path: path, What: "there is no such key", Remedy: "remove it"})
-		}
+		ps = append(ps, cluster.Problem{Path: path, What: "there is no such key", Remedy: "remove it"})
 	}
 	return append(ps, decodeProblems(err)...)
 }
@@ -35,6 +32,8 @@ func decode(v *viper.Viper, c *Config, known cluster.Problems) cluster.Problems 
 type wrong struct{ what, remedy string }
 
 func (w wrong) Error() string { return w.what }
+
+var noSection = wrong{"it is not a section", "write its keys below it, indented"}
 
 // exactly takes values of the right kind only, where the decoder would convert
 // others. The environment and flags know only text, which may stand for numbers.
@@ -49,7 +48,7 @@ func exactly(from, to reflect.Value) (any, error) {
 	case to.Kind() == reflect.Slice && from.Kind() != reflect.Slice:
 		return nil, wrong{"it is not a list", "write a list, each item behind a dash"}
 	case (to.Kind() == reflect.Struct || to.Kind() == reflect.Pointer) && from.Kind() != reflect.Map:
-		return nil, wrong{"it is not a section", "write its keys below it, indented"}
+		return nil, noSection
 	}
 	return from.Interface(), nil
 }

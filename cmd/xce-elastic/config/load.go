@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -45,7 +46,7 @@ func parse(file string, data []byte, flags *pflag.FlagSet) (*Config, error) {
 	v, err := layers(data, flags)
 	switch {
 	case err == nil:
-		problems = append(problems, decode(v, c, problems)...)
+		problems = append(problems, slices.DeleteFunc(decode(v, c), places.knows)...)
 	case len(problems) == 0:
 		return nil, refuseYAML(file, err)
 	}

@@ -19,7 +19,7 @@ type places struct {
 	file     string
 	lines    map[string]int
 	over     map[string]string
-	problems cluster.Problems // of the keys themselves
+	problems cluster.Problems // of the keys and sections themselves
 }
 
 func index(file string, document *yaml.Node, flags *pflag.FlagSet) *places {
@@ -38,12 +38,12 @@ func index(file string, document *yaml.Node, flags *pflag.FlagSet) *places {
 	return p
 }
 
-// walk notes the lines of keys, and finds those that there are not or that are
-// there twice. A nil type knows no keys.
+// walk notes the lines of keys, and finds those that there are not, that are
+// there twice, or that are no sections where they should be. A nil type knows no keys.
 func (p *places) walk(path string, node *yaml.Node, t reflect.Type) {
-	switch node.Kind {
-	case yaml.MappingNode:
-		known := keys(t)
+	known := keys(t)
+	switch {
+	case node.Kind == yaml.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			key := node.Content[i]
 			if key.Tag != "!!merge" {
@@ -51,7 +51,9 @@ func (p *places) walk(path string, node *yaml.Node, t reflect.Type) {
 				p.walk(join(path, key.Value), node.Content[i+1], known[strings.ToLower(key.Value)])
 			}
 		}
-	case yaml.SequenceNode:
+	case known != nil && node.Kind != yaml.AliasNode && node.Tag != "!!null":
+		p.problems = append(p.problems, cluster.Problem{Path: path, What: noSection.what, Remedy: noSection.remedy})
+	case node.Kind == yaml.SequenceNode:
 		if t != nil && t.Kind() == reflect.Slice {
 			t = t.Elem()
 		}
@@ -137,6 +139,11 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// knows tells whether a problem of the same key was found already.
+func (p *places) knows(problem cluster.Problem) bool {
+	return slices.ContainsFunc(p.problems, func(q cluster.Problem) bool { return q.Path == problem.Path })
 }
 
 // refuse turns problems into a refusal with places.
