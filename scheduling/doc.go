@@ -5,9 +5,11 @@
 // Order. Jobs are taken by priority, the highest first, then by order of
 // arrival. A job takes a host and all its tokens, or nothing.
 //
-// Waiting. A job that waits for a host makes every later job wait behind it. A
-// job that waits for tokens only lets others pass that need none of the
-// resources it waits for, and reserves the free units of those; so none starves.
+// Waiting. A job that waits for a host makes every later job wait behind it,
+// unless it is larger than every host: then a larger one must join, and no one
+// else waits for that. A job that waits for tokens only lets others pass that
+// need none of the resources it waits for, and reserves the free units of those;
+// so none starves.
 //
 // Virtual supply. Only after real capacity failed, jobs that lack nothing but
 // tokens are tried once more, in the same order, on what is left of the hosts:

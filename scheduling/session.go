@@ -22,6 +22,14 @@ type Host struct {
 	Name     string `json:"name"`
 	CPUs     int64  `json:"cpus"`
 	MemoryMB int64  `json:"memory_mb"`
+	// The host's size, for what can never fit; 0 where it is not known.
+	AllCPUs     int64 `json:"all_cpus"`
+	AllMemoryMB int64 `json:"all_memory_mb"`
+}
+
+// takes tells whether the job may fit on the host once it is empty.
+func (h Host) takes(job cluster.Job) bool {
+	return (h.AllCPUs == 0 || h.AllCPUs >= job.CPUs) && (h.AllMemoryMB == 0 || h.AllMemoryMB >= job.MemoryMB)
 }
 
 // Resource is a shared resource as the session sees it.
@@ -130,7 +138,9 @@ func (s *session) placeReal(job cluster.Job) {
 	}
 	host := s.fit(job)
 	if host == nil {
-		s.hostWaiter = job.ID
+		if slices.ContainsFunc(s.hosts, func(h Host) bool { return h.takes(job) }) {
+			s.hostWaiter = job.ID
+		}
 		s.wait(job, WaitHosts, noHost(job, s.hosts))
 		return
 	}
