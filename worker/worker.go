@@ -78,7 +78,7 @@ func awaitTemporal(ctx context.Context, c client.Client, options Options) error 
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("Temporal does not answer at %s; is it running, and is temporal.address right? %w", options.Temporal.HostPort, err)
+			return fmt.Errorf("no answer from Temporal at %s; is it running, and is temporal.address right? %w", options.Temporal.HostPort, err)
 		case <-time.After(250 * time.Millisecond):
 		}
 	}
