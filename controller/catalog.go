@@ -42,7 +42,7 @@ func (s *Service) PublishCatalog(ctx context.Context, actor, provider string, ca
 		}
 		for _, o := range old {
 			if !slices.ContainsFunc(catalog.Offers, func(n cluster.Offer) bool { return n.Resource == o.Resource }) {
-				if err := w.DeleteOffer(provider, o.Resource); err != nil {
+				if err := w.withdrawOffer(o, fmt.Sprintf("%s lends %s no more", provider, o.Resource)); err != nil {
 					return err
 				}
 			}
@@ -76,11 +76,19 @@ func (w *work) publishOffer(o cluster.Offer, old []cluster.Offer) error {
 	return w.record(api.Change{Kind: api.KindCatalog, Subject: o.Provider, Why: why}, before, o)
 }
 
+func (w *work) withdrawOffer(o cluster.Offer, why string) error {
+	if err := w.DeleteOffer(o.Provider, o.Resource); err != nil {
+		return err
+	}
+	return w.record(api.Change{Kind: api.KindCatalog, Subject: o.Provider, Why: why}, o, nil)
+}
+
 // ProviderView answers what borrowing from a provider is decided upon. It also
 // tells which of the loans `ask` are closed.
 func (s *Service) ProviderView(ctx context.Context, provider string, ask []string) (api.ProviderView, error) {
 	var v api.ProviderView
 	v.Provider, v.Room, v.Weights = provider, map[string]int64{}, map[string]int64{}
+	v.Open, v.Closed = []cluster.Loan{}, []string{}
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
 		w := &work{Tx: tx, now: s.now()}
 		demand, err := w.Demand()
@@ -120,7 +128,7 @@ func (w *work) viewRoom(v *api.ProviderView) error {
 		return err
 	}
 	for _, r := range resources {
-		account, err := w.accountWith(r, nil)
+		account, err := w.account(r)
 		if err != nil {
 			return err
 		}

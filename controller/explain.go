@@ -47,18 +47,18 @@ func (w *work) explainJob(id string) ([]string, error) {
 	}
 	switch {
 	case job.State == cluster.JobRunning:
-		return []string{fmt.Sprintf("Job %d runs on %s since %s, after %s of waiting.", n, job.Host, job.Started.Clock(), job.Started.Sub(job.Submitted))}, nil
+		return []string{fmt.Sprintf("Job %d runs on %s since %s, after %s of waiting.", n, job.Host, job.Started.Stamp(), job.Started.Sub(job.Submitted))}, nil
 	case job.State.Ended():
-		return []string{fmt.Sprintf("Job %d ended as %s at %s on %s with exit status %d: %s.", n, job.State, job.Ended.Clock(), job.Host, job.ExitCode, job.Why)}, nil
+		return []string{fmt.Sprintf("Job %d ended as %s at %s on %s with exit status %d: %s.", n, job.State, job.Ended.Stamp(), job.Host, job.ExitCode, job.Why)}, nil
 	}
-	sentences := []string{fmt.Sprintf("Job %d waits since %s: it %s.", n, job.Submitted.Clock(), job.Why)}
+	sentences := []string{fmt.Sprintf("Job %d waits since %s: it %s.", n, job.Submitted.Stamp(), job.Why)}
 	loans, err := w.OpenLoans("")
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range loans {
 		if slices.Contains(l.Jobs, n) && l.State == cluster.LoanRequested {
-			sentences = append(sentences, fmt.Sprintf("Loan %s asked %s for %d %s at %s, for this job among others; the answer is awaited.", l.ID, l.Provider, l.Units, l.Resource, l.Intended.Clock()))
+			sentences = append(sentences, fmt.Sprintf("Loan %s asked %s for %d %s at %s, for this job among others; the answer is awaited.", l.ID, l.Provider, l.Units, l.Resource, l.Intended.Stamp()))
 		}
 	}
 	demand, err := w.Demand()
@@ -78,16 +78,16 @@ func (w *work) explainLoan(id string) ([]string, error) {
 	if !found {
 		return nil, refuse(http.StatusNotFound, "there is no loan %q; `xce-elastic loans --all` lists them", id)
 	}
-	sentences := []string{fmt.Sprintf("Loan %s was intended at %s because %s.", l.ID, l.Intended.Clock(), l.Reason)}
+	sentences := []string{fmt.Sprintf("Loan %s was intended at %s because %s.", l.ID, l.Intended.Stamp(), l.Reason)}
 	switch l.State {
 	case cluster.LoanRefused:
-		return append(sentences, fmt.Sprintf("It was closed at %s with nothing granted: %s.", l.Closed.Clock(), l.Why)), nil
+		return append(sentences, fmt.Sprintf("It was closed at %s with nothing granted: %s.", l.Closed.Stamp(), l.Why)), nil
 	case cluster.LoanRequested:
 		return append(sentences, fmt.Sprintf("%s was asked for %d %s and has not settled the request.", l.Provider, l.Units, l.Resource)), nil
 	}
-	sentences = append(sentences, fmt.Sprintf("%s granted %d of %d %s at %s.", l.Provider, l.Granted(), l.Units, l.Resource, l.Committed.Clock()))
+	sentences = append(sentences, fmt.Sprintf("%s granted %d of %d %s at %s.", l.Provider, l.Granted(), l.Units, l.Resource, l.Committed.Stamp()))
 	if l.State == cluster.LoanReturned {
-		return append(sentences, fmt.Sprintf("All of it was back with %s at %s.", l.Provider, l.Closed.Clock())), nil
+		return append(sentences, fmt.Sprintf("All of it was back with %s at %s.", l.Provider, l.Closed.Stamp())), nil
 	}
 	if l.Fenced > 0 {
 		sentences = append(sentences, fmt.Sprintf("%d units are out of the total and on their way back; the return is repeated until %s confirms it.", l.Fenced, l.Provider))
@@ -114,7 +114,7 @@ func (w *work) whyKept(l cluster.Loan) ([]string, error) {
 	}
 	var sentences []string
 	if w.now < l.HoldUntil {
-		sentences = append(sentences, fmt.Sprintf("Its minimum hold of %s lasts until %s: before that nothing goes back.", l.HoldUntil.Sub(l.Committed), l.HoldUntil.Clock()))
+		sentences = append(sentences, fmt.Sprintf("Its minimum hold of %s lasts until %s: before that nothing goes back.", l.HoldUntil.Sub(l.Committed), l.HoldUntil.Stamp()))
 	}
 	idle, idleTime := r.Idle.Units(), r.Resource.IdleTime()
 	if idle == 0 {
@@ -122,8 +122,8 @@ func (w *work) whyKept(l cluster.Loan) ([]string, error) {
 			l.Borrowed, account.Total(), l.Resource, account.InUse, keptBack(r), idleTime)), nil
 	}
 	sentences = append(sentences, fmt.Sprintf("%d %s are idle, the first since %s; after %s of idleness they go back, the dearest and oldest loan first.",
-		idle, l.Resource, r.Idle.Since().Clock(), idleTime))
-	return append(sentences, fmt.Sprintf("This loan asks next at %s.", l.AskAgain.Clock())), nil
+		idle, l.Resource, r.Idle.Since().Stamp(), idleTime))
+	return append(sentences, fmt.Sprintf("This loan asks next at %s.", l.AskAgain.Stamp())), nil
 }
 
 func keptBack(r store.Resource) string {
@@ -171,7 +171,7 @@ func since(t cluster.Time) string {
 	if t == 0 {
 		return ""
 	}
-	return " since " + t.Clock()
+	return " since " + t.Stamp()
 }
 
 func explainLender(lender, resource string, offers []cluster.Offer, now cluster.Time) string {
@@ -181,14 +181,14 @@ func explainLender(lender, resource string, offers []cluster.Offer, now cluster.
 	}
 	o := offers[i]
 	if now < o.BackoffUntil {
-		return fmt.Sprintf("Lender %s refused %d times in a row and is left alone until %s.", lender, o.Refusals, o.BackoffUntil.Clock())
+		return fmt.Sprintf("Lender %s refused %d times in a row and is left alone until %s.", lender, o.Refusals, o.BackoffUntil.Stamp())
 	}
-	return fmt.Sprintf("Lender %s could lend %d at %s, for %s per unit and hour, held for at least %s.", lender, o.Headroom, o.Published.Clock(), o.Price, o.MinimumHold)
+	return fmt.Sprintf("Lender %s could lend %d at %s, for %s per unit and hour, held for at least %s.", lender, o.Headroom, o.Published.Stamp(), o.Price, o.MinimumHold)
 }
 
 func explainRow(l cluster.Loan) string {
 	if l.State == cluster.LoanRequested {
-		return fmt.Sprintf("Loan %s: %d requested since %s.", l.ID, l.Units, l.Intended.Clock())
+		return fmt.Sprintf("Loan %s: %d requested since %s.", l.ID, l.Units, l.Intended.Stamp())
 	}
-	return fmt.Sprintf("Loan %s: %d borrowed, %d recalled, %d going back; asks next at %s.", l.ID, l.Borrowed, l.Recalled, l.Fenced, l.AskAgain.Clock())
+	return fmt.Sprintf("Loan %s: %d borrowed, %d recalled, %d going back; asks next at %s.", l.ID, l.Borrowed, l.Recalled, l.Fenced, l.AskAgain.Stamp())
 }

@@ -3,7 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
-	"slices"
+	"net/http"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
@@ -14,14 +14,14 @@ import (
 func (s *Service) Join(ctx context.Context, actor, name string, join api.JoinHost) error {
 	s.heardOf(name)
 	return s.update(ctx, actor, func(w *work) error {
-		hosts, err := w.Hosts()
+		old, known, err := w.Host(name)
 		if err != nil {
 			return err
 		}
 		next := store.Host{Name: name, Host: cluster.Host{Name: name, CPUs: join.CPUs, MemoryMB: join.MemoryMB, Joined: w.now}}
 		var before any
-		if i := slices.IndexFunc(hosts, func(h store.Host) bool { return h.Name == name }); i >= 0 {
-			before, next.Assigned = hosts[i].Host, hosts[i].Assigned
+		if known {
+			before, next.Assigned = old.Host, old.Assigned
 		}
 		if err := w.SaveHost(next); err != nil {
 			return err
@@ -38,15 +38,14 @@ func (s *Service) Assignments(ctx, wait context.Context, host string, after int6
 	var a api.Assignments
 	err := s.watch.poll(wait, func() (bool, error) {
 		err := s.store.Read(ctx, func(tx *store.Tx) error {
-			hosts, err := tx.Hosts()
+			h, joined, err := tx.Host(host)
 			if err != nil {
 				return err
 			}
-			i := slices.IndexFunc(hosts, func(h store.Host) bool { return h.Name == host })
-			if i < 0 {
-				return refuse(404, "host %s has not joined", host)
+			if !joined {
+				return refuse(http.StatusNotFound, "host %s has not joined", host)
 			}
-			a.Revision = hosts[i].Assigned
+			a.Revision = h.Assigned
 			a.Jobs, err = tx.HostJobs(host)
 			return err
 		})

@@ -86,6 +86,6 @@ func (s *Service) EndJob(ctx context.Context, actor, host string, id int64, end 
 		if err := w.record(jobChange(job, end.Why), before, job); err != nil {
 			return err
 		}
-		return w.assign(host)
+		return w.MarkAssigned(host, w.revision)
 	})
 }

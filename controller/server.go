@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -33,7 +34,7 @@ type Server struct {
 // NewServer answers the API of a service.
 func NewServer(service *Service, log *slog.Logger) *Server {
 	config := huma.DefaultConfig("XCE Elastic controller", "1")
-	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", "", nil
 	s := &Server{service: service, log: log, mux: http.NewServeMux()}
 	s.api = humago.New(s.mux, config)
 	s.routes()
@@ -51,12 +52,21 @@ type peerKey struct{}
 
 // authenticate reads who calls; a caller without a readable certificate gets nowhere.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) {
+	defer s.logPanic(r)
 	peer, err := pki.PeerOf(r.TLS)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
 	s.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peerKey{}, peer)))
+}
+
+// logPanic logs a fault of ours and ends the call; the caller sees it cut short.
+func (s *Server) logPanic(r *http.Request) {
+	if fault := recover(); fault != nil {
+		s.log.Error("call panicked", "call", r.Method+" "+r.URL.Path, "panic", fault, "stack", string(debug.Stack()))
+		panic(http.ErrAbortHandler)
+	}
 }
 
 func peerOf(ctx context.Context) pki.Peer {
@@ -80,7 +90,7 @@ func handle[I, O any](s *Server, route api.Route, handler func(context.Context, 
 		Middlewares: huma.Middlewares{permitted}, RejectUnknownQueryParameters: true,
 	}, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
-		return out, s.answer(route, err)
+		return out, s.answer(ctx, route, err)
 	})
 }
 
@@ -92,7 +102,7 @@ func ownsPath(peer pki.Peer, ctx huma.Context) bool {
 
 // answer turns an error of the service into an answer of the API. What is not
 // the caller's doing is logged here, once.
-func (s *Server) answer(route api.Route, err error) error {
+func (s *Server) answer(ctx context.Context, route api.Route, err error) error {
 	var refused *Refused
 	var problems cluster.Problems
 	switch {
@@ -106,7 +116,7 @@ func (s *Server) answer(route api.Route, err error) error {
 			details[i] = &huma.ErrorDetail{Location: p.Path, Message: p.What + "; " + p.Remedy}
 		}
 		return huma.NewError(http.StatusUnprocessableEntity, "refused", details...)
-	case errors.Is(err, context.Canceled):
+	case ctx.Err() != nil:
 		return huma.NewError(http.StatusServiceUnavailable, "the call was cancelled")
 	}
 	s.log.Error("call failed", "call", route.ID, "error", err)
@@ -149,7 +159,7 @@ type Poll struct {
 }
 
 func (p Poll) context(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, min(time.Duration(p.WaitMS)*time.Millisecond, longestWait))
+	return context.WithTimeout(ctx, time.Duration(min(p.WaitMS, longestWait.Milliseconds()))*time.Millisecond)
 }
 
 func (s *Server) readRoutes() {
@@ -253,10 +263,11 @@ func (s *Server) hostRoutes() {
 	})
 }
 
-// Serve answers calls at the listener until ctx ends.
+// Serve answers calls at the listener until ctx ends, which ends all calls too.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
 	server := &http.Server{
-		Handler: s.Handler(), TLSConfig: config, ReadHeaderTimeout: 10 * time.Second,
+		Handler: s.Handler(), TLSConfig: config,
+		ReadHeaderTimeout: 10 * time.Second, WriteTimeout: longestWait + 30*time.Second, IdleTimeout: 2 * time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
@@ -265,7 +276,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 		<-ctx.Done()
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		stopped <- server.Shutdown(grace)
+		err := server.Shutdown(grace)
+		if err != nil {
+			err = errors.Join(err, server.Close())
+		}
+		stopped <- err
 	}()
 	if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the API at %s: %w", listener.Addr(), err)

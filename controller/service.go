@@ -47,8 +47,8 @@ type Service struct {
 // self is the actor of what the controller does by itself.
 const self = "controller/session"
 
-// NewService brings the store in line with the configuration. It refuses a
-// configuration that no longer has a resource with open loans or with jobs.
+// NewService brings the store in line with the configuration. It refuses one
+// that no longer has a resource of which units are borrowed, lent or in use.
 func NewService(ctx context.Context, config Config, st *store.Store, now func() cluster.Time, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		config: config, store: st, now: now, log: log,
@@ -137,18 +137,18 @@ func (s *Service) configure(ctx context.Context) error {
 }
 
 func (w *work) removeResource(old store.Resource) error {
-	loans, err := w.OpenLoans(old.Name)
+	account, err := w.account(old)
 	if err != nil {
 		return err
 	}
-	if len(loans) > 0 {
-		return fmt.Errorf("resource %s is gone from the configuration but %d of its loans are open (%s): put it back, return them, then remove it",
-			old.Name, len(loans), loans[0].ID)
+	if len(account.Loans) > 0 || len(account.Lendings) > 0 || account.InUse > 0 {
+		return fmt.Errorf("resource %s is gone from the configuration but has %d open loans, %d lendings and %d units in use: put it back, wait until none is left, then remove it",
+			old.Name, len(account.Loans), len(account.Lendings), account.InUse)
 	}
 	if err := w.DeleteResource(old.Name); err != nil {
 		return err
 	}
-	return w.record(api.Change{Kind: api.KindResource, Subject: old.Name, Resource: old.Name, Why: "removed from the configuration", TotalBefore: old.Resource.Owned}, old.Resource, nil)
+	return w.record(api.Change{Kind: api.KindResource, Subject: old.Name, Resource: old.Name, Why: "removed from the configuration", TotalBefore: account.Total()}, old.Resource, nil)
 }
 
 func (w *work) addResource(r cluster.SharedResource) error {
@@ -193,7 +193,7 @@ func (s *Service) forgetOffers(w *work) error {
 	offers, err := w.Offers()
 	for _, o := range offers {
 		if !slices.Contains(s.config.Providers, o.Provider) {
-			err = errors.Join(err, w.DeleteOffer(o.Provider, o.Resource))
+			err = errors.Join(err, w.withdrawOffer(o, o.Provider+" is gone from the configuration"))
 		}
 	}
 	return err
@@ -214,15 +214,6 @@ func (w *work) resource(name string) (store.Resource, error) {
 
 // account reads the books of one resource, with what is in use now.
 func (w *work) account(r store.Resource) (ledger.Account, error) {
-	running, err := w.Jobs(cluster.JobRunning)
-	if err != nil {
-		return ledger.Account{}, err
-	}
-	return w.accountWith(r, running)
-}
-
-// accountWith is account for who has read the running jobs already.
-func (w *work) accountWith(r store.Resource, running []cluster.Job) (ledger.Account, error) {
 	loans, err := w.OpenLoans(r.Name)
 	if err != nil {
 		return ledger.Account{}, err
@@ -231,22 +222,12 @@ func (w *work) accountWith(r store.Resource, running []cluster.Job) (ledger.Acco
 	if err != nil {
 		return ledger.Account{}, err
 	}
-	account := ledger.Account{
-		Resource: r.Name, Owned: r.Resource.Owned, Loans: loans, Lendings: lendings,
-		InUse: inUse(running, r.Name),
-	}
+	inUse, err := w.InUse(r.Name)
+	account := ledger.Account{Resource: r.Name, Owned: r.Resource.Owned, Loans: loans, Lendings: lendings, InUse: inUse}
 	if r.Resource.Elastic != nil {
 		account.MaxBorrowed = r.Resource.Elastic.MaxBorrowed
 	}
-	return account, nil
-}
-
-func inUse(running []cluster.Job, resource string) int64 {
-	var n int64
-	for _, job := range running {
-		n += job.Tokens[resource]
-	}
-	return n
+	return account, err
 }
 
 // Refused is a call that the controller understood and does not carry out.

@@ -1,8 +1,8 @@
 package controller
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -36,7 +36,7 @@ func (s *Service) RunSessions(ctx context.Context) {
 		case <-s.kick:
 		case <-tick.C:
 		}
-		if err := s.Session(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		if err := s.Session(ctx); err != nil && ctx.Err() == nil {
 			s.log.Error("session failed", "error", err)
 		}
 	}
@@ -89,7 +89,7 @@ func (s *Service) sessionInput(w *work) (in scheduling.Input, resources []store.
 		return in, nil, err
 	}
 	for _, r := range resources {
-		account, err := w.accountWith(r, running)
+		account, err := w.account(r)
 		if err != nil {
 			return in, nil, err
 		}
@@ -101,7 +101,7 @@ func (s *Service) sessionInput(w *work) (in scheduling.Input, resources []store.
 }
 
 func free(h cluster.Host, running []cluster.Job) scheduling.Host {
-	left := scheduling.Host{Name: h.Name, CPUs: h.CPUs, MemoryMB: h.MemoryMB}
+	left := scheduling.Host{Name: h.Name, CPUs: h.CPUs, MemoryMB: h.MemoryMB, AllCPUs: h.CPUs, AllMemoryMB: h.MemoryMB}
 	for _, job := range running {
 		if job.Host == h.Name {
 			left.CPUs -= job.CPUs
@@ -111,17 +111,21 @@ func free(h cluster.Host, running []cluster.Job) scheduling.Host {
 	return left
 }
 
+// jobOf finds one of a session's waiting jobs, which are ordered by id.
+func jobOf(in scheduling.Input, id int64) cluster.Job {
+	i, _ := slices.BinarySearchFunc(in.Jobs, id, func(j cluster.Job, id int64) int { return cmp.Compare(j.ID, id) })
+	return in.Jobs[i]
+}
+
 // apply keeps a session's result.
 func (w *work) apply(in scheduling.Input, result scheduling.Result, resources []store.Resource) error {
 	for _, start := range result.Starts {
-		i := slices.IndexFunc(in.Jobs, func(j cluster.Job) bool { return j.ID == start.Job })
-		if err := w.startJob(in.Jobs[i], start.Host); err != nil {
+		if err := w.startJob(jobOf(in, start.Job), start.Host); err != nil {
 			return err
 		}
 	}
 	for _, u := range result.Unplaced {
-		i := slices.IndexFunc(in.Jobs, func(j cluster.Job) bool { return j.ID == u.Job })
-		if job := in.Jobs[i]; job.Why != u.Why {
+		if job := jobOf(in, u.Job); job.Why != u.Why {
 			job.Why = u.Why
 			if err := w.SaveJob(job); err != nil {
 				return err
@@ -148,22 +152,7 @@ func (w *work) startJob(job cluster.Job, host string) error {
 	if err := w.record(jobChange(job, "placed on "+host), before, job); err != nil {
 		return err
 	}
-	return w.assign(host)
-}
-
-// assign marks that a host's jobs changed at the newest revision.
-func (w *work) assign(name string) error {
-	hosts, err := w.Hosts()
-	if err != nil {
-		return err
-	}
-	for _, h := range hosts {
-		if h.Name == name {
-			h.Assigned = w.revision
-			return w.SaveHost(h)
-		}
-	}
-	return nil
+	return w.MarkAssigned(host, w.revision)
 }
 
 // replaceDemand keeps the demand of this session in place of what is left of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
@@ -13,7 +14,7 @@ import (
 
 // Status answers the cluster as it is now.
 func (s *Service) Status(ctx context.Context) (api.Status, error) {
-	st := api.Status{Cluster: s.config.Cluster, Now: s.now()}
+	st := api.Status{Cluster: s.config.Cluster, Now: s.now(), Resources: []api.ResourceStatus{}, Hosts: []api.HostStatus{}}
 	err := s.store.Read(ctx, func(tx *store.Tx) (err error) {
 		w := &work{Tx: tx, now: st.Now}
 		if st.Revision, err = w.Revision(); err != nil {
@@ -37,12 +38,12 @@ func (s *Service) Status(ctx context.Context) (api.Status, error) {
 			Waiting: counts[cluster.JobWaiting], Running: counts[cluster.JobRunning], Done: counts[cluster.JobDone],
 			Failed: counts[cluster.JobFailed] + counts[cluster.JobTimeout],
 		}
-		return errors.Join(w.resourceStatus(&st, running), s.hostStatus(w, &st, running))
+		return errors.Join(w.resourceStatus(&st), s.hostStatus(w, &st, running))
 	})
 	return st, err
 }
 
-func (w *work) resourceStatus(st *api.Status, running []cluster.Job) error {
+func (w *work) resourceStatus(st *api.Status) error {
 	resources, err := w.Resources()
 	if err != nil {
 		return err
@@ -52,7 +53,7 @@ func (w *work) resourceStatus(st *api.Status, running []cluster.Job) error {
 		return err
 	}
 	for _, r := range resources {
-		account, err := w.accountWith(r, running)
+		account, err := w.account(r)
 		if err != nil {
 			return err
 		}
@@ -101,19 +102,25 @@ func (s *Service) hostStatus(w *work, st *api.Status, running []cluster.Job) err
 const mostChanges = 500
 
 // Changes answers what came after a revision. Where nothing did, it waits until
-// something does or `wait` ends.
+// something does or `wait` ends. A revision from a state that was lost is
+// answered at once, with the newest one there is.
 func (s *Service) Changes(ctx, wait context.Context, after int64) (api.Changes, error) {
 	changes := api.Changes{Revision: after}
 	err := s.watch.poll(wait, func() (bool, error) {
 		err := s.store.Read(ctx, func(tx *store.Tx) (err error) {
-			changes.Changes, err = tx.Changes(after, mostChanges)
+			if changes.Changes, err = tx.Changes(after, mostChanges); err != nil {
+				return err
+			}
+			if n := len(changes.Changes); n > 0 {
+				changes.Revision = changes.Changes[n-1].Revision
+				return nil
+			}
+			newest, err := tx.Revision()
+			changes.Revision = min(after, newest)
 			return err
 		})
-		return len(changes.Changes) > 0, err
+		return changes.Revision != after, err
 	})
-	if n := len(changes.Changes); n > 0 {
-		changes.Revision = changes.Changes[n-1].Revision
-	}
 	return changes, err
 }
 
@@ -141,25 +148,53 @@ func (s *Service) Lend(ctx context.Context, actor, id string, lend api.LendUnits
 		if err != nil {
 			return err
 		}
-		account, err := w.account(r)
-		if err != nil {
+		before, after, err := w.lend(r, cluster.Lending{ID: id, Resource: r.Name, Units: lend.Units, To: lend.To})
+		if err != nil || slices.Equal(before.Lendings, after.Lendings) {
 			return err
 		}
-		change := api.Change{Kind: api.KindLending, Subject: id, Resource: r.Name, Why: "lent to " + lend.To, TotalBefore: account.Total()}
-		err = account.Lend(cluster.Lending{ID: id, Resource: r.Name, Units: lend.Units, To: lend.To}, w.now)
-		var refusal *ledger.Refusal
-		if errors.As(err, &refusal) {
-			return refuse(http.StatusConflict, "%s", refusal.Text)
-		}
-		if err != nil {
+		if err := w.ReplaceLendings(r.Name, after.Lendings); err != nil {
 			return err
 		}
-		if change.TotalAfter = account.Total(); change.TotalAfter == change.TotalBefore {
-			return nil
+		change := api.Change{
+			Kind: api.KindLending, Subject: id, Resource: r.Name, Why: "lent to " + lend.To,
+			TotalBefore: before.Total(), TotalAfter: after.Total(),
 		}
-		if err := w.ReplaceLendings(r.Name, account.Lendings); err != nil {
-			return err
+		if lend.Units == 0 {
+			change.Why = "taken back from " + lend.To
 		}
-		return w.record(change, nil, lend)
+		return w.record(change, lendingIn(before, id), lendingIn(after, id))
 	})
+}
+
+// lendingIn answers a lending's row for the audit record, or nil.
+func lendingIn(a ledger.Account, id string) any {
+	for _, l := range a.Lendings {
+		if l.ID == id {
+			return l
+		}
+	}
+	return nil
+}
+
+// lend answers the books before and after a lending.
+func (w *work) lend(r store.Resource, lending cluster.Lending) (before, after ledger.Account, err error) {
+	all, err := w.Lendings("")
+	if err != nil {
+		return before, after, err
+	}
+	for _, l := range all {
+		if l.ID == lending.ID && l.Resource != r.Name {
+			return before, after, refuse(http.StatusConflict, "lending %s is one of %s, not of %s; choose another id", l.ID, l.Resource, r.Name)
+		}
+	}
+	if before, err = w.account(r); err != nil {
+		return before, after, err
+	}
+	after = before
+	err = after.Lend(lending, w.now)
+	var refusal *ledger.Refusal
+	if errors.As(err, &refusal) {
+		err = refuse(http.StatusConflict, "%s", refusal.Text)
+	}
+	return before, after, err
 }

@@ -73,6 +73,8 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 	if err != nil {
 		return fmt.Errorf("controller.listen: %w; free the port or name another", err)
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	log.Info("controller serves", "cluster", c.Cluster.Name, "address", listener.Addr().String(), "state", c.Controller.State)
 	sessions := make(chan struct{})
 	go func() {
@@ -80,6 +82,7 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 		service.RunSessions(ctx)
 	}()
 	err = controller.NewServer(service, log).Serve(ctx, listener, tls)
+	stop()
 	<-sessions
 	return err
 }

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -45,7 +44,7 @@ type Agent struct {
 	log        *slog.Logger
 
 	mu   sync.Mutex
-	seen map[int64]bool // jobs in hand
+	seen map[string]bool // jobs in hand, by folder
 	jobs sync.WaitGroup
 }
 
@@ -59,13 +58,15 @@ func New(config Config, controller *api.Client, log *slog.Logger) (*Agent, error
 		return nil, fmt.Errorf("make the agent's folder: %w", err)
 	}
 	config.Folder = folder
-	return &Agent{config: config, controller: controller, log: log, seen: map[int64]bool{}}, nil
+	return &Agent{config: config, controller: controller, log: log, seen: map[string]bool{}}, nil
 }
 
 // Run joins and works until ctx ends, or the controller will not have it. Jobs
 // that run then run on.
 func (a *Agent) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer a.jobs.Wait()
+	defer cancel()
 	for {
 		err := a.serve(ctx)
 		var no *api.Error
@@ -123,16 +124,19 @@ func (a *Agent) untilDone(ctx context.Context, what string, call func() error) e
 	}
 }
 
-// take takes a job in hand, once.
+// take takes a job in hand, once. A controller that lost its state numbers jobs
+// anew, so a job's folder is named by its start too.
 func (a *Agent) take(ctx context.Context, job cluster.Job) {
+	r := run{job: job}
+	r.folder = filepath.Join(a.config.Folder, fmt.Sprintf("%d-%s", job.ID, job.Started.Std().Format("20060102T150405.000")))
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.seen[job.ID] {
+	if a.seen[r.folder] {
 		return
 	}
-	a.seen[job.ID] = true
+	a.seen[r.folder] = true
 	a.jobs.Go(func() {
-		end, known := a.carry(ctx, job)
+		end, known := a.carry(ctx, r)
 		if !known {
 			return // the agent stops; the job runs on
 		}
@@ -146,10 +150,9 @@ func (a *Agent) take(ctx context.Context, job cluster.Job) {
 }
 
 // carry starts the job, or finds it as an earlier agent left it, and waits for its end.
-func (a *Agent) carry(ctx context.Context, job cluster.Job) (api.JobEnd, bool) {
-	r := run{folder: filepath.Join(a.config.Folder, strconv.FormatInt(job.ID, 10)), job: job}
+func (a *Agent) carry(ctx context.Context, r run) (api.JobEnd, bool) {
 	if err := r.start(); err != nil {
-		a.log.Warn("job not started", "job", job.ID, "error", err)
+		a.log.Warn("job not started", "job", r.job.ID, "error", err)
 		return api.JobEnd{State: cluster.JobFailed, ExitCode: 127, Why: err.Error()}, true
 	}
 	return r.wait(ctx)

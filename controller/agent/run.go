@@ -13,13 +13,16 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 )
 
 // run is one job's process and its folder:
 //
-//	started  made before the process: whoever finds it must not start the job again
+//	started  made before the process: whoever finds it must not start the job again;
+//	         locked for as long as a process of the job lives
 //	pid      the process group, written by the process
 //	exit     the exit status, written by the process as its last act
 //	output   what the job printed
@@ -34,12 +37,8 @@ const supervise = `echo $$ >"$0/pid.new" && mv "$0/pid.new" "$0/pid"
 "$@"
 echo $? >"$0/exit.new" && mv "$0/exit.new" "$0/exit"`
 
-const (
-	// lookEvery is how often a running job is looked at.
-	lookEvery = 50 * time.Millisecond
-	// startGrace is how long a started process may take to write its pid.
-	startGrace = 10 * time.Second
-)
+// lookEvery is how often a running job is looked at.
+const lookEvery = 50 * time.Millisecond
 
 func (r run) path(name string) string { return filepath.Join(r.folder, name) }
 
@@ -55,25 +54,45 @@ func (r run) start() error {
 	if err != nil {
 		return fmt.Errorf("mark the job as started: %w", err)
 	}
-	_ = mark.Close()
+	defer mark.Close() // the job's processes inherit it, and its lock
+	if err := unix.Flock(int(mark.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock the job's mark: %w", err)
+	}
+	command, err := resolve(r.job.Command)
+	if err != nil {
+		return err
+	}
 	output, err := os.Create(r.path("output"))
 	if err != nil {
 		return fmt.Errorf("make the job's output file: %w", err)
 	}
 	defer output.Close()
-	cmd := exec.Command("/bin/sh", append([]string{"-c", supervise, r.folder}, r.job.Command...)...)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", supervise, r.folder}, command...)...)
 	cmd.Dir = r.job.Directory
 	if cmd.Dir == "" {
 		cmd.Dir = r.folder
 	}
 	cmd.Env = append(os.Environ(), "XCE_JOB_ID="+strconv.FormatInt(r.job.ID, 10))
-	cmd.Stdout, cmd.Stderr = output, output
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = output, output, []*os.File{mark}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start the job: %w", err)
+		return fmt.Errorf("start the job in %s: %w", cmd.Dir, err)
 	}
 	go func() { _ = cmd.Wait() }() // no zombies; the exit file says how it ended
 	return nil
+}
+
+// resolve finds the program of a command, so that the shell runs it and nothing
+// of its own that has the same name.
+func resolve(command []string) ([]string, error) {
+	if strings.Contains(command[0], "/") {
+		return command, nil
+	}
+	program, err := exec.LookPath(command[0])
+	if err != nil {
+		return nil, fmt.Errorf("find the job's program: %w", err)
+	}
+	return append([]string{program}, command[1:]...), nil
 }
 
 // wait waits for the job's end, and ends it at its time limit. It answers false
@@ -85,8 +104,7 @@ func (r run) wait(ctx context.Context) (api.JobEnd, bool) {
 		if end, ended := r.look(); ended {
 			return end, true
 		}
-		if limit := r.job.TimeLimit; limit > 0 && cluster.TimeOf(time.Now()) > r.job.Started.Add(limit) {
-			r.kill()
+		if limit := r.job.TimeLimit; limit > 0 && r.age() > limit.Std() && r.kill() {
 			return api.JobEnd{State: cluster.JobTimeout, ExitCode: 128 + int64(syscall.SIGKILL), Why: fmt.Sprintf("ended by its time limit of %s", limit)}, true
 		}
 		select {
@@ -111,20 +129,33 @@ func (r run) look() (api.JobEnd, bool) {
 	return api.JobEnd{State: cluster.JobFailed, ExitCode: -1, Why: "its process is gone and left no exit status"}, gone
 }
 
-// gone tells whether the job was started and no process of its group is left.
+// gone tells whether the job was started and no process of it is left: none
+// holds the lock. A process id would not do, since a restart of the machine
+// gives it to another.
 func (r run) gone() bool {
-	if pid, err := readNumber(r.path("pid")); err == nil {
-		return errors.Is(syscall.Kill(-int(pid), 0), syscall.ESRCH)
+	mark, err := os.OpenFile(r.path("started"), os.O_RDWR, 0)
+	if err != nil {
+		return false
 	}
-	// No pid yet: the process is about to write it, or never came to be.
-	mark, err := os.Stat(r.path("started"))
-	return err == nil && time.Since(mark.ModTime()) > startGrace
+	defer mark.Close()
+	return unix.Flock(int(mark.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil
 }
 
-func (r run) kill() {
-	if pid, err := readNumber(r.path("pid")); err == nil {
-		_ = syscall.Kill(-int(pid), syscall.SIGKILL)
+// age is for how long the job runs, by this machine's clock: the controller's
+// may differ.
+func (r run) age() time.Duration {
+	mark, err := os.Stat(r.path("started"))
+	if err != nil {
+		return 0
 	}
+	return time.Since(mark.ModTime())
+}
+
+// kill ends the job's processes, and tells whether it could: not before the
+// first of them has written its id.
+func (r run) kill() bool {
+	pid, err := readNumber(r.path("pid"))
+	return err == nil && syscall.Kill(-int(pid), syscall.SIGKILL) == nil
 }
 
 func readNumber(path string) (int64, error) {

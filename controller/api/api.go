@@ -100,14 +100,14 @@ type Stray struct {
 // Owned is a new number of owned units.
 type Owned struct {
 	Owned int64  `json:"owned" minimum:"0"`
-	Why   string `json:"why"`
+	Why   string `json:"why" minLength:"1"`
 }
 
 // LendUnits opens, resizes or (with 0 units) closes a lending.
 type LendUnits struct {
 	Resource string `json:"resource"`
 	Units    int64  `json:"units" minimum:"0"`
-	To       string `json:"to"`
+	To       string `json:"to" minLength:"1"`
 }
 
 // ResourceStatus is a shared resource as it is now.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -23,6 +24,10 @@ type Client struct {
 	http *http.Client
 }
 
+// reachWithin is how long a controller may take to answer at all; a call itself
+// may take as long as its context says.
+const reachWithin = 10 * time.Second
+
 // NewClient answers a client of the controller at an address such as
 // "https://127.0.0.1:7400". The TLS configuration carries the caller's certificate.
 func NewClient(address string, config *tls.Config) *Client {
@@ -30,9 +35,15 @@ func NewClient(address string, config *tls.Config) *Client {
 		base: strings.TrimSuffix(address, "/"),
 		http: &http.Client{Transport: &http.Transport{
 			TLSClientConfig: config, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
+			DialContext: (&net.Dialer{Timeout: reachWithin}).DialContext, TLSHandshakeTimeout: reachWithin,
+			// A controller that is gone without a word is noticed by its silence.
+			HTTP2: &http.HTTP2Config{SendPingTimeout: reachWithin, PingTimeout: reachWithin},
 		}},
 	}
 }
+
+// Close closes connections that no call uses; the client can still be used.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Error is an answer of the controller that is not success.
 type Error struct {
@@ -86,7 +97,7 @@ func (c *Client) call(ctx context.Context, r Route, path string, query url.Value
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		return readError(resp, r.Method+" "+path)
+		return readError(resp, r.ID)
 	}
 	if out == nil {
 		return nil

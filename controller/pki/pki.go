@@ -59,13 +59,14 @@ type Authority struct {
 	key    *ecdsa.PrivateKey
 }
 
-// OpenAuthority reads the authority of a folder, and makes it where there is none.
+// OpenAuthority reads the authority of a folder, and makes it where there is
+// none. One of which the key is kept elsewhere is not overwritten.
 func OpenAuthority(folder string) (*Authority, error) {
 	a := &Authority{folder: folder}
-	pair, err := tls.LoadX509KeyPair(a.path(caName, ".crt"), a.path(caName, ".key"))
-	if errors.Is(err, fs.ErrNotExist) {
+	if isAbsent(a.path(caName, ".crt")) && isAbsent(a.path(caName, ".key")) {
 		return a, a.create()
 	}
+	pair, err := tls.LoadX509KeyPair(a.path(caName, ".crt"), a.path(caName, ".key"))
 	if err != nil {
 		return nil, fmt.Errorf("read certificate authority in %s: %w", folder, err)
 	}
@@ -76,6 +77,11 @@ func OpenAuthority(folder string) (*Authority, error) {
 	a.key = key
 	a.cert, err = x509.ParseCertificate(pair.Certificate[0])
 	return a, err
+}
+
+func isAbsent(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (a *Authority) path(name, ending string) string { return filepath.Join(a.folder, name+ending) }

@@ -41,21 +41,27 @@ type Store struct {
 // tables up to date. A file that is not a sound, writable database, or that
 // another controller has open, is refused and left as it is.
 func Open(ctx context.Context, path string) (*Store, error) {
-	dsn := "file::memory:"
-	var lock *os.File
-	if path != Memory {
-		var err error
-		if lock, err = claim(path); err != nil {
-			return nil, err
-		}
-		if err := check(ctx, path); err != nil {
-			return nil, errors.Join(err, lock.Close())
-		}
-		dsn = fileDSN(path, "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)", "_pragma=busy_timeout(5000)", "_txlock=immediate")
+	if path == Memory {
+		return open(ctx, path, "file::memory:", nil)
 	}
+	path, err := realPath(path)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := claim(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(ctx, path); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return open(ctx, path, fileDSN(path, "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)", "_pragma=busy_timeout(5000)", "_txlock=immediate"), lock)
+}
+
+func open(ctx context.Context, path, dsn string, lock *os.File) (*Store, error) {
 	pool, err := sql.Open("sqlite", dsn)
 	if err != nil {
-		return nil, fmt.Errorf("open state file %s: %w", path, err)
+		return nil, errors.Join(fmt.Errorf("open state file %s: %w", path, err), lock.Close())
 	}
 	pool.SetMaxOpenConns(1)
 	s := &Store{db: bun.NewDB(pool, sqlitedialect.New()), lock: lock}
@@ -63,6 +69,23 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("bring state file %s up to date: %w", path, err), s.Close())
 	}
 	return s, nil
+}
+
+// realPath follows symbolic links, so that one file has one lock under all its
+// names. The file itself may be absent.
+func realPath(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+		if err != nil {
+			return "", fmt.Errorf("state file %s: its folder must exist; make it, or name another file: %w", path, err)
+		}
+		return filepath.Join(folder, filepath.Base(path)), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("state file %s cannot be reached; mend its path, or name another file: %w", path, err)
+	}
+	return real, nil
 }
 
 func fileDSN(path string, options ...string) string {
@@ -87,12 +110,12 @@ func claim(path string) (*os.File, error) {
 
 // check refuses a file that is there but is no sound, writable database.
 func check(ctx context.Context, path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	file, err := openWritable(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("state file %s cannot be opened for writing; give it to this user, or name another file: %w", path, err)
+		return fmt.Errorf("state file %s cannot be opened for writing; make it writable for this user, or name another file: %w", path, err)
 	}
 	defer file.Close()
 	header := make([]byte, 16)
@@ -103,11 +126,34 @@ func check(ctx context.Context, path string) error {
 	if err != nil || !bytes.Equal(header, []byte("SQLite format 3\x00")) {
 		return fmt.Errorf("state file %s is not a database; nothing was changed; restore a backup, or move the file away", path)
 	}
-	return quickCheck(ctx, path)
+	return checkContent(ctx, path)
 }
 
-func quickCheck(ctx context.Context, path string) error {
-	db, err := sql.Open("sqlite", fileDSN(path, "mode=ro"))
+// openWritable refuses a file without any write permission to root too, whom
+// the system would let write.
+func openWritable(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Mode().Perm()&0o222 == 0 {
+		err = fs.ErrPermission
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// checkContent refuses a database that is corrupt or not ours, without a trace:
+// where no write-ahead log is left, none is made.
+func checkContent(ctx context.Context, path string) error {
+	mode := "mode=ro"
+	if log, err := os.Stat(path + "-wal"); err != nil || log.Size() == 0 {
+		mode = "immutable=1"
+	}
+	db, err := sql.Open("sqlite", fileDSN(path, mode))
 	if err != nil {
 		return fmt.Errorf("check state file %s: %w", path, err)
 	}
@@ -120,6 +166,14 @@ func quickCheck(ctx context.Context, path string) error {
 		return fmt.Errorf("state file %s is corrupt (%s); nothing was changed; restore a backup of %s and of its -wal file",
 			path, verdict, filepath.Base(path))
 	}
+	var ours bool
+	err = db.QueryRowContext(ctx, "SELECT count(*) = 0 OR total(name = 'bun_migrations') > 0 FROM sqlite_master").Scan(&ours)
+	if err != nil {
+		return fmt.Errorf("check state file %s: %w", path, err)
+	}
+	if !ours {
+		return fmt.Errorf("state file %s is a database of another program; nothing was changed; name another file", path)
+	}
 	return nil
 }
 
@@ -128,9 +182,16 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err := all.Discover(migrations); err != nil {
 		return fmt.Errorf("read migrations: %w", err)
 	}
-	m := migrate.NewMigrator(s.db, all)
+	m := migrate.NewMigrator(s.db, all, migrate.WithMarkAppliedOnSuccess(true))
 	if err := m.Init(ctx); err != nil {
 		return fmt.Errorf("prepare migrations: %w", err)
+	}
+	newer, err := m.MissingMigrations(ctx)
+	if err != nil {
+		return fmt.Errorf("read what was migrated: %w", err)
+	}
+	if len(newer) > 0 {
+		return fmt.Errorf("a newer version of the controller has changed it (%s); nothing was changed; run that version", newer[0].Name)
 	}
 	if _, err := m.Migrate(ctx); err != nil {
 		return fmt.Errorf("migrate: %w", err)

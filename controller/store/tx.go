@@ -94,6 +94,15 @@ type jobRow struct {
 	Job   cluster.Job `bun:"type:json"`
 }
 
+// useRow is the tokens of one resource that one running job holds.
+type useRow struct {
+	bun.BaseModel `bun:"table:uses"`
+
+	Resource string `bun:",pk"`
+	Job      int64  `bun:",pk"`
+	Units    int64
+}
+
 type changeRow struct {
 	bun.BaseModel `bun:"table:changes"`
 
@@ -221,10 +230,13 @@ func (t *Tx) SaveLoan(l cluster.Loan) error {
 	return t.save(&row, "id", "resource", "provider", "state", "open", "loan")
 }
 
-// Lendings lists the lendings of a resource.
+// Lendings lists the lendings of a resource, or of all for "".
 func (t *Tx) Lendings(resource string) ([]cluster.Lending, error) {
 	return documents(t, func(r lendingRow) cluster.Lending { return r.Lending }, func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("resource = ?", resource).Order("id")
+		if resource != "" {
+			q = q.Where("resource = ?", resource)
+		}
+		return q.Order("id")
 	})
 }
 
@@ -251,11 +263,13 @@ func (t *Tx) SaveOffer(o cluster.Offer) error {
 	return t.save(&offerRow{Provider: o.Provider, Resource: o.Resource, Offer: o}, "provider, resource", "offer")
 }
 
-// DeleteOffer removes one offer.
+// DeleteOffer removes one offer, and what its provider counted.
 func (t *Tx) DeleteOffer(provider, resource string) error {
-	_, err := t.tx.NewDelete().Model((*offerRow)(nil)).Where("provider = ? AND resource = ?", provider, resource).Exec(t.ctx)
-	if err != nil {
-		return fmt.Errorf("delete offer of %s by %s: %w", resource, provider, err)
+	for _, table := range []any{(*offerRow)(nil), (*observationRow)(nil)} {
+		_, err := t.tx.NewDelete().Model(table).Where("provider = ? AND resource = ?", provider, resource).Exec(t.ctx)
+		if err != nil {
+			return fmt.Errorf("delete offer of %s by %s: %w", resource, provider, err)
+		}
 	}
 	return nil
 }
@@ -290,6 +304,24 @@ func (t *Tx) SaveDemand(d cluster.Demand) error {
 // Hosts lists the hosts.
 func (t *Tx) Hosts() ([]Host, error) { return all[Host](t, ordered("name")) }
 
+// Host reads one host; found is false where it never joined.
+func (t *Tx) Host(name string) (host Host, found bool, err error) {
+	hosts, err := all[Host](t, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("name = ?", name) })
+	if err != nil || len(hosts) == 0 {
+		return host, false, err
+	}
+	return hosts[0], true, nil
+}
+
+// MarkAssigned marks the revision at which a host's jobs changed.
+func (t *Tx) MarkAssigned(name string, revision int64) error {
+	_, err := t.tx.NewUpdate().Model((*Host)(nil)).Set("assigned = ?", revision).Where("name = ?", name).Exec(t.ctx)
+	if err != nil {
+		return fmt.Errorf("mark host %s: %w", name, err)
+	}
+	return nil
+}
+
 // SaveHost writes a host.
 func (t *Tx) SaveHost(h Host) error { return t.save(&h, "name", "assigned", "host") }
 
@@ -297,7 +329,7 @@ func (t *Tx) SaveHost(h Host) error { return t.save(&h, "name", "assigned", "hos
 func (t *Tx) Jobs(states ...cluster.JobState) ([]cluster.Job, error) {
 	return t.jobs(func(q *bun.SelectQuery) *bun.SelectQuery {
 		if len(states) > 0 {
-			q = q.Where("state IN (?)", bun.In(states))
+			q = q.Where("state IN (?)", bun.List(states))
 		}
 		return q
 	})
@@ -351,9 +383,33 @@ func (t *Tx) AddJob(job *cluster.Job) error {
 	return t.SaveJob(*job)
 }
 
-// SaveJob writes a job.
+// SaveJob writes a job, and what it uses from its start to its end.
 func (t *Tx) SaveJob(job cluster.Job) error {
-	return t.save(&jobRow{ID: job.ID, State: string(job.State), Host: job.Host, Job: job}, "id", "state", "host", "job")
+	err := t.save(&jobRow{ID: job.ID, State: string(job.State), Host: job.Host, Job: job}, "id", "state", "host", "job")
+	switch {
+	case err != nil:
+		return err
+	case job.State == cluster.JobRunning:
+		for _, name := range job.TokenNames() {
+			if err := t.save(&useRow{Resource: name, Job: job.ID, Units: job.Tokens[name]}, "resource, job", "units"); err != nil {
+				return err
+			}
+		}
+	case job.State.Ended():
+		if _, err := t.tx.NewDelete().Model((*useRow)(nil)).Where("job = ?", job.ID).Exec(t.ctx); err != nil {
+			return fmt.Errorf("free the tokens of job %d: %w", job.ID, err)
+		}
+	}
+	return nil
+}
+
+// InUse sums the units of a resource that running jobs hold.
+func (t *Tx) InUse(resource string) (units int64, err error) {
+	err = t.tx.NewSelect().Model((*useRow)(nil)).ColumnExpr("coalesce(sum(units), 0)").Where("resource = ?", resource).Scan(t.ctx, &units)
+	if err != nil {
+		return 0, fmt.Errorf("sum what is in use of %s: %w", resource, err)
+	}
+	return units, nil
 }
 
 // Append adds an audit record and answers its revision.

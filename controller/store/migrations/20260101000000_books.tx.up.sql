@@ -1,11 +1,11 @@
-CREATE TABLE resources (
+CREATE TABLE IF NOT EXISTS resources (
   name TEXT PRIMARY KEY,
   configured_owned BIGINT NOT NULL,
   resource TEXT NOT NULL,
   idle TEXT NOT NULL
 );
 --bun:split
-CREATE TABLE loans (
+CREATE TABLE IF NOT EXISTS loans (
   id TEXT PRIMARY KEY,
   resource TEXT NOT NULL,
   provider TEXT NOT NULL,
@@ -14,51 +14,51 @@ CREATE TABLE loans (
   loan TEXT NOT NULL
 );
 --bun:split
-CREATE INDEX loans_open ON loans (open, resource);
+CREATE INDEX IF NOT EXISTS loans_open ON loans (open, resource);
 --bun:split
-CREATE TABLE lendings (
+CREATE TABLE IF NOT EXISTS lendings (
   id TEXT PRIMARY KEY,
   resource TEXT NOT NULL,
   lending TEXT NOT NULL
 );
 --bun:split
-CREATE TABLE offers (
+CREATE TABLE IF NOT EXISTS offers (
   provider TEXT NOT NULL,
   resource TEXT NOT NULL,
   offer TEXT NOT NULL,
   PRIMARY KEY (provider, resource)
 );
 --bun:split
-CREATE TABLE observations (
+CREATE TABLE IF NOT EXISTS observations (
   provider TEXT NOT NULL,
   resource TEXT NOT NULL,
   observation TEXT NOT NULL,
   PRIMARY KEY (provider, resource)
 );
 --bun:split
-CREATE TABLE demand (
+CREATE TABLE IF NOT EXISTS demand (
   resource TEXT NOT NULL,
   provider TEXT NOT NULL,
   demand TEXT NOT NULL,
   PRIMARY KEY (resource, provider)
 );
 --bun:split
-CREATE TABLE hosts (
+CREATE TABLE IF NOT EXISTS hosts (
   name TEXT PRIMARY KEY,
   assigned BIGINT NOT NULL,
   host TEXT NOT NULL
 );
 --bun:split
-CREATE TABLE jobs (
+CREATE TABLE IF NOT EXISTS jobs (
   id INTEGER PRIMARY KEY,
   state TEXT NOT NULL,
   host TEXT NOT NULL,
   job TEXT NOT NULL
 );
 --bun:split
-CREATE INDEX jobs_state ON jobs (state, host);
+CREATE INDEX IF NOT EXISTS jobs_state ON jobs (state, host);
 --bun:split
-CREATE TABLE changes (
+CREATE TABLE IF NOT EXISTS changes (
   revision INTEGER PRIMARY KEY,
   at BIGINT NOT NULL,
   actor TEXT NOT NULL,
