@@ -80,12 +80,12 @@ func (f *farm) submitBursts(ctx context.Context, t *testing.T, r *rand.Rand) (su
 			spec := cluster.JobSpec{
 				Name: fmt.Sprintf("burst-%d", submitted), CPUs: 1,
 				Tokens:  map[string]int64{resource: 1 + r.Int64N(3)},
-				Command: []string{"sh", "-c", fmt.Sprintf("echo $XCE_JOB_ID >>%s; sleep %d.%d", f.path("jobs.txt"), r.IntN(2), r.IntN(10))},
+				Command: []string{"sh", "-c", fmt.Sprintf("echo $XCE_JOB_ID >>%s; sleep 0.%d", f.path("jobs.txt"), r.IntN(10))},
 			}
 			f.submitOnce(t, spec)
 			submitted++
 		}
-		pause(ctx, r, 500*time.Millisecond, 3*time.Second)
+		pause(ctx, r, 2*time.Second, 4500*time.Millisecond)
 	}
 	return submitted
 }

@@ -10,9 +10,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
 	"xce.internal/elastic/cluster"
@@ -80,8 +82,21 @@ func (f *farm) printState(tb testing.TB) {
 	tb.Logf("provider's story: %+v %v", provider, err)
 	for _, id := range append([]string{workflows.ProviderID(poolName)}, ids(loans)...) {
 		d, err := c.DescribeWorkflowExecution(ctx, id, "")
-		tb.Logf("%s: pending activities %v, pending task %v, %v", id, d.GetPendingActivities(), d.GetPendingWorkflowTask(), err)
+		tb.Logf("%s: pending activities %v, pending task %v, %v\n%s", id, d.GetPendingActivities(), d.GetPendingWorkflowTask(), err, lastEvents(ctx, c, id))
 	}
+}
+
+// lastEvents answers the newest events of a workflow, a line each.
+func lastEvents(ctx context.Context, c client.Client, id string) string {
+	var lines []string
+	for history := c.GetWorkflowHistory(ctx, id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); history.HasNext(); {
+		event, err := history.Next()
+		if err != nil {
+			return err.Error()
+		}
+		lines = append(lines, fmt.Sprintf("  %s %s", event.GetEventTime().AsTime().Format("15:04:05.000"), event.GetEventType()))
+	}
+	return strings.Join(lines[max(0, len(lines)-30):], "\n")
 }
 
 func ids(loans []cluster.Loan) (ids []string) {
