@@ -40,8 +40,10 @@ type Loan struct {
 	// at a pending request that failed in a row.
 	Tries  int64 `json:"tries"`
 	Doubts int64 `json:"doubts"`
-	// Cancelled tells that the request was withdrawn: nothing of it may be used.
-	Cancelled bool `json:"cancelled"`
+	// Cancelled tells that the request is being withdrawn: nothing of it may be
+	// used. CancelHeard tells that the lender knows.
+	Cancelled   bool `json:"cancelled"`
+	CancelHeard bool `json:"cancel_heard"`
 	// Surrender is why the ledger does not carry the loan any more, so that all
 	// of it goes back without the ledger.
 	Surrender string `json:"surrender,omitempty"`
@@ -57,13 +59,14 @@ type Loan struct {
 }
 
 // ResumeLoan answers the story of a loan of which only the ledger's row is left,
-// taken up where it can be without harm: an unsettled request is settled by the
-// lender's list, whether or not it was ever made.
+// taken up where it can be without harm. An unsettled request is intended again,
+// since the row may be settled by now, and then withdrawn: whether it was made,
+// or cancelled already by a call that may yet be carried out, is not known.
 func ResumeLoan(row cluster.Loan) Loan {
 	l := Loan{Request: row.LoanRequest, Row: row, Step: row.Step, Chapter: Keeping}
 	switch {
 	case row.State == cluster.LoanRequested:
-		l.Chapter = Settling
+		l.Chapter, l.Step, l.Cancelled = Intending, row.Step-1, true
 	case row.Fenced > 0:
 		l.Chapter = GivingBack
 	}
@@ -125,6 +128,8 @@ func (l *Loan) intend(env LoanEnv) {
 		l.turn(Closed)
 	case !w.Loan.State.Open():
 		l.turn(Closed)
+	case l.Cancelled:
+		l.turn(Settling)
 	default:
 		l.turn(Requesting)
 		l.show(env, "an answer of "+l.Request.Provider, 0)
@@ -159,10 +164,13 @@ func (l *Loan) granted(g activities.Grant) {
 
 func (l *Loan) refused(env LoanEnv, why string, retryAfter cluster.Duration) {
 	w := env.Refuse(api.RefuseLoan{LedgerWrite: l.write(), Why: why, RetryAfter: retryAfter})
-	if l.ahead(w) {
+	switch {
+	case l.ahead(w):
 		return
-	}
-	if w.Refusal == nil {
+	case w.Refusal == nil && w.Loan.State.Open(): // the step was another write's
+		*l = ResumeLoan(w.Loan)
+		return
+	case w.Refusal == nil:
 		l.Row = w.Loan
 	}
 	l.turn(Closed)
@@ -188,7 +196,9 @@ func (l *Loan) poll(env LoanEnv) {
 
 // findOut settles a request of which the outcome is unknown by what the lender
 // lists under its id. Where it lists nothing the request is cancelled, so that
-// it cannot be granted late, and the list must show nothing once more.
+// it cannot be granted late; once the lender knows, the list must show nothing
+// again. A cancel that was not heard may still come to be: what is listed after
+// it is not used either.
 func (l *Loan) findOut(env LoanEnv) {
 	l.Tries++
 	l.pause(env, "a list of "+l.Request.Provider+", since the outcome of the request is unknown", backoff(l.pollInterval(), 10*cluster.Minute, l.Tries))
@@ -200,12 +210,13 @@ func (l *Loan) findOut(env LoanEnv) {
 	switch listed := held.Ceil(); {
 	case listed > 0 && !l.Cancelled:
 		l.granted(held)
-	case listed == 0 && l.Cancelled:
+	case listed == 0 && l.CancelHeard:
 		l.refused(env, fmt.Sprintf("the outcome was unknown; cancelled, and %s lists nothing of it", l.Request.Provider), 0)
 	default:
+		l.Cancelled = true
 		cancel := env.Return(activities.GiveBack{Ask: l.ask(), Remaining: 0}).Outcome
 		l.note(cancel)
-		l.Cancelled = l.Cancelled || heard(cancel)
+		l.CancelHeard = l.CancelHeard || heard(cancel)
 	}
 }
 
@@ -263,13 +274,24 @@ func (l *Loan) keep(env LoanEnv) {
 	if l.Chapter != Keeping {
 		return
 	}
-	// However clocks differ and whatever the ledger says, never ask again without a pause.
-	if now := env.Now(); l.Row.AskAgain <= now {
-		l.Tries++
-		l.Row.AskAgain = now.Add(backoff(cluster.Second, 10*cluster.Minute, l.Tries))
-		return
+	l.Row.AskAgain = l.askAgain(env.Now())
+}
+
+// askAgain answers when to ask for the next fence: when the ledger says, but
+// never at once. Recalled units that jobs use are asked for less and less often,
+// and so is a ledger whose clock is behind.
+func (l *Loan) askAgain(now cluster.Time) cluster.Time {
+	soonest := now.Add(cluster.Second)
+	shortest := cluster.Second
+	switch {
+	case l.Row.Recalled > 0:
+		shortest = 15 * cluster.Second
+	case l.Row.AskAgain > now:
+		l.Tries = 0
+		return max(l.Row.AskAgain, soonest)
 	}
-	l.Tries = 0
+	l.Tries++
+	return now.Add(backoff(shortest, 5*cluster.Minute, l.Tries))
 }
 
 func (l *Loan) keepingFor(now cluster.Time) string {
@@ -342,13 +364,23 @@ func (l *Loan) giveBack(env LoanEnv) {
 			wait = backoff(l.pollInterval(), 10*cluster.Minute, l.Tries)
 		}
 		if l.Row.Borrowed+l.Row.Recalled > 0 {
-			l.Chapter, l.Row.AskAgain = Keeping, env.Now().Add(wait)
+			l.keepOn(env.Now(), wait)
 			return
 		}
 		l.pause(env, fmt.Sprintf("the next try: %s refused to take %d units back", l.Request.Provider, l.Row.Fenced), wait)
 	default:
 		l.Chapter = Verifying
 	}
+}
+
+// keepOn goes on with keeping for so long, or until more lies idle.
+func (l *Loan) keepOn(now cluster.Time, most cluster.Duration) {
+	l.Chapter = Keeping
+	until := now.Add(most)
+	if l.Row.Recalled == 0 {
+		until = min(until, max(l.Row.AskAgain, now.Add(l.pollInterval())))
+	}
+	l.Row.AskAgain = until
 }
 
 // verify settles a return of which the outcome is open by the lender's list.

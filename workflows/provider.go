@@ -31,6 +31,8 @@ type Provider struct {
 	// Offers are the last ones published, and Open the open loans seen last.
 	Offers []cluster.Offer `json:"offers"`
 	Open   int64           `json:"open"`
+	// Silent counts the surveys in a row that failed.
+	Silent int64 `json:"silent"`
 	// Trouble is what is wrong with the provider, in its own words.
 	Trouble string `json:"trouble,omitempty"`
 }
@@ -57,6 +59,11 @@ const (
 	startingFor = cluster.Minute
 	// emptyListDoubt is how many held loans make an empty list unbelievable.
 	emptyListDoubt = 2
+	// silentFor is how many surveys in a row may fail before a provider's offers
+	// count for nothing.
+	silentFor = 3
+	// mostStrays is how many strays are dealt with at a time.
+	mostStrays = 100
 )
 
 // Live tells the provider's story: survey it now and then, and take the loans
@@ -106,16 +113,30 @@ func (p *Provider) survey(env ProviderEnv) activities.Survey {
 	s := env.Survey(activities.SurveyIn{Provider: p.Name, Weights: p.Weights})
 	p.Trouble = ""
 	if s.Describe.Status != providers.StatusOK {
-		// What it said before stands, and ages.
 		p.Trouble = "describe: " + words(s.Describe)
+		p.silent(env)
 		return s
 	}
-	p.Offers = s.Offers
+	p.Offers, p.Silent = s.Offers, 0
 	env.Publish(api.Catalog{Offers: s.Offers, Observations: s.Observations})
 	if s.List.Status != providers.StatusOK {
 		p.Trouble = "list: " + words(s.List)
 	}
 	return s
+}
+
+// silent takes a provider that does not describe itself at its last word for a
+// while; then nothing is expected of it, and other lenders are asked.
+func (p *Provider) silent(env ProviderEnv) {
+	p.Silent++
+	if p.Silent != silentFor {
+		return
+	}
+	p.Offers = slices.Clone(p.Offers)
+	for i := range p.Offers {
+		p.Offers[i].Headroom = 0
+	}
+	env.Publish(api.Catalog{Offers: p.Offers})
 }
 
 // recall tells the loans of which the provider wants more back than the books
@@ -162,6 +183,7 @@ func listed(holdings []activities.Holding, request string) int64 {
 // a second time, units of a closed loan are given back; units under an id that
 // the books never had are only reported, since they may be someone else's.
 func (p *Provider) strays(env ProviderEnv, found []activities.Holding) {
+	found = found[:min(len(found), mostStrays)]
 	next := map[string]Stray{}
 	var closed []string
 	if len(found) > 0 {

@@ -1,0 +1,187 @@
+package simulation_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/providers"
+	"xce.internal/elastic/simulation/lender"
+	"xce.internal/elastic/simulation/timeskip"
+	"xce.internal/elastic/workflows"
+)
+
+// busy is half a day of many jobs and of everything that may happen to a loan.
+func busy(w *world) {
+	a := w.lenders[pool]
+	a.Offers[0].MinimumHold = hour
+	for i := range 6 {
+		at := time.Duration(i) * 80 * time.Minute
+		w.submit(at+20*time.Minute, int64(3+i*5%8), time.Duration(20+i*37%110)*time.Minute)
+		w.submit(at+50*time.Minute, int64(1+i*3%5), time.Duration(10+i*53%70)*time.Minute)
+	}
+	w.h.At(3*hour, func() {
+		for _, g := range a.Grants() {
+			a.Recall(g.RequestID, 1)
+		}
+	})
+	w.h.At(5*hour, func() {
+		for _, g := range a.Grants() {
+			a.Lose(g.RequestID, 1)
+		}
+	})
+	for i := range 6 {
+		w.giveBack(time.Duration(i)*80*time.Minute+95*time.Minute, fmt.Sprintf("loan/vcs/pool-a-%d", i+1), 1)
+	}
+}
+
+func TestStoriesThatAreContinuedAsNewTellTheSame(t *testing.T) {
+	run := func(suggest int) *world {
+		s := newScene(14 * hour)
+		s.SuggestContinueAsNew = suggest
+		w := play(t, s, busy)
+		w.settled()
+		return w
+	}
+	whole, cut := run(0), run(30)
+	for _, of := range []struct {
+		what string
+		of   func(*world) []string
+	}{
+		{"totals", func(w *world) []string { return w.totals("vcs") }},
+		{"lent", func(w *world) []string { return w.lent(pool) }},
+		{"rows", (*world).rows},
+	} {
+		cut.same(of.what, of.of(cut), of.of(whole)...)
+	}
+	for _, story := range cut.report.Workflows {
+		if story.Type == workflows.ProviderName && story.Runs < 10 {
+			t.Errorf("%s ran %d times", story.ID, story.Runs)
+		}
+	}
+	if !slices.ContainsFunc(cut.report.Workflows, func(s timeskip.Workflow) bool { return s.Type == workflows.LoanName && s.Runs > 2 }) {
+		t.Error("no loan was continued as new")
+	}
+	if len(whole.totals("vcs")) < 15 {
+		t.Errorf("the story is thin: %v", whole.totals("vcs"))
+	}
+}
+
+func TestTheSameSeedTellsTheSameStory(t *testing.T) {
+	run := func() *world {
+		s := newScene(14 * hour)
+		s.Seed, s.Faults = 11, faulty
+		return play(t, s, busy)
+	}
+	one, two := run(), run()
+	if diff := one.report.Trace.Diff(two.report.Trace); diff != "" {
+		t.Error(diff)
+	}
+	two.same("totals", two.totals("vcs"), one.totals("vcs")...)
+}
+
+// faulty lets a tenth of all attempts of activities go wrong.
+func faulty(a timeskip.Attempt) timeskip.Fault {
+	switch {
+	case a.Chance(0.03):
+		return timeskip.LostAnswer
+	case a.Chance(0.06):
+		return timeskip.NotRun
+	case a.Chance(0.10):
+		return timeskip.RunTwice
+	}
+	return timeskip.None
+}
+
+func TestNothingIsLostWhenActivitiesFail(t *testing.T) {
+	seeds := uint64(20)
+	if racing {
+		seeds = 2 // ten times as slow, and all in one goroutine
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			s := twoLenders(12 * hour)
+			s.Seed, s.Faults = seed, faulty
+			w := play(t, s, func(w *world) {
+				w.lenders[pool].PendingFor = 10 * time.Minute
+				w.lenders[other].Offers[0].MinimumHold = hour
+				w.lenders[other].Whole = seed%2 == 1
+				for i := range 5 {
+					at := time.Duration(i) * 70 * time.Minute
+					w.submit(at+20*time.Minute, 4+(int64(seed)+int64(i)*3)%7, 40*time.Minute)
+					w.submit(at+50*time.Minute, 1+(int64(seed)+int64(i))%4, 25*time.Minute)
+				}
+				w.h.At(2*hour, func() {
+					for _, g := range w.lenders[pool].Grants() {
+						w.lenders[pool].Recall(g.RequestID, 1)
+					}
+				})
+			})
+			w.settled()
+			for _, j := range w.jobs {
+				if !j.ended {
+					t.Errorf("job %d did not end", j.id)
+				}
+			}
+			if len(w.totals("vcs")) < 4 {
+				t.Errorf("the story is thin: %v", w.totals("vcs"))
+			}
+		})
+	}
+}
+
+func TestALoanWhoseWorkflowWasTerminatedIsTakenUpFromItsRow(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		at   time.Duration
+		set  func(w *world)
+	}{
+		{"while the lender decides", 30 * time.Minute, func(w *world) { w.lenders[pool].PendingFor = 2 * hour }},
+		{"within its minimum hold", 30 * time.Minute, func(w *world) { w.lenders[pool].Offers[0].MinimumHold = hour }},
+		{"while jobs use it", 80 * time.Minute, func(*world) {}},
+		{"while it goes back", 4 * hour, func(w *world) {
+			w.lenders[pool].Mishap = w.between(providers.VerbReturn, 0, 6*hour, lender.Mishap{Kind: lender.Refusal})
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newScene(12 * hour)
+			s.mortal = true
+			w := play(t, s, func(w *world) {
+				test.set(w)
+				w.submit(10*time.Minute, 7, 2*hour)
+				w.h.At(test.at, func() { w.must(w.h.Signal(first, "terminate", nil)) })
+			})
+			w.settled()
+			if story := w.report.Workflow(first); story.Started.Sub(w.scene.Start) < test.at-time.Minute {
+				t.Errorf("the story was not begun anew: %+v", story)
+			}
+		})
+	}
+}
+
+func TestAStoryFromAnOldBackupGoesOnFromTheLedgersRow(t *testing.T) {
+	// Temporal forgets an hour: the story does again what it did, under steps that
+	// the ledger has seen. Jobs use the units all the while.
+	s := newScene(12 * hour)
+	s.mortal = true
+	w := play(t, s, func(w *world) {
+		w.submit(10*time.Minute, 9, 6*hour)
+		w.submit(10*time.Minute, 2, 20*time.Minute)
+		var old workflows.Loan
+		w.h.At(15*time.Minute, func() { old = w.ask(first) })
+		w.h.At(3*hour+30*time.Second, func() {
+			w.must(w.h.Signal(first, "terminate", nil))
+		})
+		w.h.At(3*hour+31*time.Second, func() {
+			w.must(w.h.StartWith(allowDuplicate, first, workflows.LoanName, old))
+		})
+	})
+	w.settled()
+	for _, m := range w.lenders[pool].Moves {
+		if at := w.since(cluster.TimeOf(m.At)); m.Units < 0 && at > 2*hour && at < 6*hour {
+			t.Errorf("units in use went back at %s", at)
+		}
+	}
+}
