@@ -327,4 +327,3 @@ func (f *farm) poolAs(name string) (*providers.Runner, error) {
 		Environment: map[string]string{"XCE_POOL_FILE": f.path("pool.json"), "XCE_POOL_CLUSTER": name},
 	}, slog.New(slog.DiscardHandler))
 }
-

@@ -81,8 +81,12 @@ func (f *farm) printState(tb testing.TB) {
 	provider, err := starter.New(c).Provider(ctx, poolName)
 	tb.Logf("provider's story: %+v %v", provider, err)
 	for _, id := range append([]string{workflows.ProviderID(poolName)}, ids(loans)...) {
-		d, err := c.DescribeWorkflowExecution(ctx, id, "")
-		tb.Logf("%s: pending activities %v, pending task %v, %v\n%s", id, d.GetPendingActivities(), d.GetPendingWorkflowTask(), err, lastEvents(ctx, c, id))
+		d, err := c.DescribeWorkflow(ctx, id, "")
+		if err != nil {
+			tb.Log(id, err)
+			continue
+		}
+		tb.Logf("%s: %v\n%s", id, d.RawResponse, lastEvents(ctx, c, id))
 	}
 }
 

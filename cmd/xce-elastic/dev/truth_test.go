@@ -138,7 +138,7 @@ func (f *farm) checkWorkflows(tb testing.TB) {
 		}
 		return nil
 	})
-	if _, err := c.DescribeWorkflowExecution(tb.Context(), workflows.ProviderID(poolName), ""); err != nil {
+	if _, err := c.DescribeWorkflow(tb.Context(), workflows.ProviderID(poolName), ""); err != nil {
 		tb.Errorf("the provider's story: %v", err)
 	}
 }
