@@ -112,6 +112,7 @@ func (p *Provider) Survey(ctx context.Context, in SurveyIn) (Survey, error) {
 	description, described := p.Script.Describe(ctx)
 	s := Survey{Describe: described}
 	if described.Status != providers.StatusOK {
+		warn(ctx, in.Provider, "describe", described)
 		s.List = described
 		return s, nil
 	}
@@ -120,6 +121,9 @@ func (p *Provider) Survey(ctx context.Context, in SurveyIn) (Survey, error) {
 	}
 	list, listed := p.Script.List(ctx)
 	s.List = listed
+	if listed.Status != providers.StatusOK {
+		warn(ctx, in.Provider, "list", listed)
+	}
 	resources := map[string]string{}
 	for _, g := range list.Grants {
 		resources[g.RequestID] = g.Resource
@@ -136,6 +140,12 @@ func (p *Provider) Survey(ctx context.Context, in SurveyIn) (Survey, error) {
 		s.Observations = p.observe(ctx, in.Provider, weight)
 	}
 	return s, nil
+}
+
+// warn tells the log that a script did not answer as it should. What a loan's
+// calls come to is in its story.
+func warn(ctx context.Context, provider, verb string, o providers.Outcome) {
+	activity.GetLogger(ctx).Warn("provider script", "provider", provider, "verb", verb, "status", o.Status, "message", o.Message)
 }
 
 // observe reads the licence server's own count; a failure leaves the last one

@@ -7,6 +7,8 @@ type Host struct {
 	MemoryMB int64  `json:"memory_mb"`
 	Joined   Time   `json:"joined"`
 	LastSeen Time   `json:"last_seen"`
+	// Instance is that of the agent that joined.
+	Instance string `json:"instance,omitempty"`
 	// Up is false while the host has not been heard of for too long: it keeps
 	// its jobs, and gets no new ones.
 	Up bool `json:"up"`

@@ -86,6 +86,11 @@ func (w *work) explainLoan(id string) ([]string, error) {
 		return append(sentences, fmt.Sprintf("%s was asked for %d %s and has not settled the request.", l.Provider, l.Units, l.Resource)), nil
 	}
 	sentences = append(sentences, fmt.Sprintf("%s granted %d of %d %s at %s.", l.Provider, l.Granted(), l.Units, l.Resource, l.Committed.Stamp()))
+	left, err := w.whatLeft(l)
+	if err != nil {
+		return nil, err
+	}
+	sentences = append(sentences, left...)
 	if l.State == cluster.LoanReturned {
 		return append(sentences, fmt.Sprintf("All of it was back with %s at %s.", l.Provider, l.Closed.Stamp())), nil
 	}
@@ -100,6 +105,29 @@ func (w *work) explainLoan(id string) ([]string, error) {
 	}
 	why, err := w.whyKept(l)
 	return append(sentences, why...), err
+}
+
+// newest is how many records of the past an explanation tells.
+const newest = 5
+
+// whatLeft tells which units of a loan left the total, when and why.
+func (w *work) whatLeft(l cluster.Loan) (sentences []string, err error) {
+	changes, err := w.History(l.ID, []string{api.KindLoanWrite + "fence", api.KindLoanWrite + "recall"}, newest)
+	for _, c := range changes {
+		sentences = append(sentences, fmt.Sprintf("At %s %d %s left the total: %s.", c.At.Stamp(), c.TotalBefore-c.TotalAfter, c.Resource, c.Why))
+	}
+	return sentences, err
+}
+
+// whoOwned tells who changed the owned number or the configuration, and why.
+func (w *work) whoOwned(name string) (sentences []string, err error) {
+	changes, err := w.History(name, []string{api.KindResource}, newest)
+	for _, c := range changes {
+		if c.TotalBefore != c.TotalAfter {
+			sentences = append(sentences, fmt.Sprintf("At %s %s changed the total from %d to %d: %s.", c.At.Stamp(), c.Actor, c.TotalBefore, c.TotalAfter, c.Why))
+		}
+	}
+	return sentences, err
 }
 
 // whyKept explains why a loan's borrowed units are not returned yet, and when they will be.
@@ -147,6 +175,11 @@ func (w *work) explainResource(name string) ([]string, error) {
 		fmt.Sprintf("The total of %s is %d = %d owned + %d borrowed - %d lent.", name, st.Total, st.Owned, st.Borrowed, st.Lent),
 		fmt.Sprintf("%d are in use by running jobs, %d are kept back, %d are idle%s.", st.InUse, st.KeepBack, st.Idle, since(st.IdleSince)),
 	}
+	changed, err := w.whoOwned(name)
+	if err != nil {
+		return nil, err
+	}
+	sentences = append(sentences, changed...)
 	if st.Overdraft > 0 {
 		sentences = append(sentences, fmt.Sprintf("In use exceeds the total by %d: running jobs run on, new ones wait.", st.Overdraft))
 	}

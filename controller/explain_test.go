@@ -74,7 +74,7 @@ func TestALoanIsExplainedInEachState(t *testing.T) {
 	w.written(w.pool.Recall(t.Context(), api.RecallLoan{LedgerWrite: at(loan, 3), Units: 1, Why: "wanted"}))
 	w.explained("loan", loan, "pool wants 1 units back")
 	w.written(w.pool.Fence(t.Context(), api.FenceLoan{LedgerWrite: at(loan, 4)}))
-	w.explained("loan", loan, "5 units are out of the total and on their way back")
+	w.explained("loan", loan, "5 units are out of the total and on their way back", "left the total: ")
 	w.written(w.pool.Confirm(t.Context(), api.ConfirmLoan{LedgerWrite: at(loan, 5), Units: 5}))
 	w.explained("loan", loan, "All of it was back with pool at", "00:10:01")
 }

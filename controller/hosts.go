@@ -11,14 +11,20 @@ import (
 )
 
 // Join takes a host into the cluster, or takes over what it says of itself anew.
+// A second agent under the name of one that is up is refused: it would run the
+// same jobs once more.
 func (s *Service) Join(ctx context.Context, actor, name string, join api.JoinHost) error {
-	s.heardOf(name)
 	return s.update(ctx, actor, func(w *work) error {
 		old, known, err := w.Host(name)
 		if err != nil {
 			return err
 		}
-		next := store.Host{Name: name, Host: cluster.Host{Name: name, CPUs: join.CPUs, MemoryMB: join.MemoryMB, Joined: w.now}}
+		if known && old.Host.Instance != join.Instance && s.isUp(name, w.now) {
+			return refuse(http.StatusConflict, "host %s is here already, with an agent that has another folder and was heard of at %s; give this one a name of its own, or stop the other and wait %s",
+				name, s.lastSeen(name).Stamp(), hostSilence)
+		}
+		s.heardOf(name)
+		next := store.Host{Name: name, Host: cluster.Host{Name: name, CPUs: join.CPUs, MemoryMB: join.MemoryMB, Joined: w.now, Instance: join.Instance}}
 		var before any
 		if known {
 			before, next.Assigned = old.Host, old.Assigned

@@ -30,6 +30,8 @@ type pool struct {
 	// back; those behind it raise no demand.
 	waiter  int64
 	sources []*source
+	// noMore says for each lender why it lends no more.
+	noMore []string
 }
 
 // source is the headroom of one lender's offer.
@@ -56,17 +58,26 @@ func newPool(r Resource, offers []cluster.Offer, now cluster.Time) *pool {
 	}
 	p.room = max(r.Elastic.MaxBorrowed-p.coming-borrowed, 0)
 	for _, lender := range r.Elastic.Lenders {
-		i := slices.IndexFunc(offers, func(o cluster.Offer) bool { return o.Provider == lender && o.Resource == r.Name })
-		if i < 0 || now < offers[i].BackoffUntil {
-			continue
-		}
-		headroom := min(headroomNow(offers[i], r.Loans), p.room)
-		if headroom > 0 {
+		headroom, why := headroomOf(lender, r, offers, now)
+		p.noMore = append(p.noMore, why)
+		if headroom = min(headroom, p.room); headroom > 0 {
 			p.sources = append(p.sources, &source{provider: lender, headroom: headroom})
 			p.room -= headroom
 		}
 	}
 	return p
+}
+
+// headroomOf answers what a lender could give now, and why not more.
+func headroomOf(lender string, r Resource, offers []cluster.Offer, now cluster.Time) (int64, string) {
+	i := slices.IndexFunc(offers, func(o cluster.Offer) bool { return o.Provider == lender && o.Resource == r.Name })
+	switch {
+	case i < 0:
+		return 0, lender + " has offered nothing"
+	case now < offers[i].BackoffUntil:
+		return 0, fmt.Sprintf("%s refused and is left alone until %s", lender, offers[i].BackoffUntil.Stamp())
+	}
+	return headroomNow(offers[i], r.Loans), lender + " has no more headroom now"
 }
 
 // headroomNow is what an offer still allows: our own requests since it was

@@ -69,10 +69,8 @@ func (p *pool) whyNoMore() string {
 		return " (the resource is not elastic)"
 	case p.room == 0:
 		return fmt.Sprintf(" (max borrowed %d is reached)", e.MaxBorrowed)
-	case len(p.sources) == 0:
-		return fmt.Sprintf(" (no headroom now with %s)", strings.Join(e.Lenders, ", "))
 	}
-	return fmt.Sprintf(" (no more headroom now with %s)", strings.Join(e.Lenders, ", "))
+	return fmt.Sprintf(" (%s)", strings.Join(p.noMore, "; "))
 }
 
 // onTheWay explains a job whose tokens are coming or about to be borrowed.

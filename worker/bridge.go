@@ -101,7 +101,7 @@ func (b *bridge) ensure(ctx context.Context) error {
 		return err
 	}
 	for _, p := range b.providers {
-		if err := b.starter.StartProvider(ctx, p.Spec.Name, p.SurveyEvery); err != nil {
+		if err := b.starter.StartProvider(ctx, p.Name, p.SurveyEvery); err != nil {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func (b *bridge) ensure(ctx context.Context) error {
 }
 
 func (b *bridge) owns(provider string) bool {
-	return slices.ContainsFunc(b.providers, func(p Provider) bool { return p.Spec.Name == provider })
+	return slices.ContainsFunc(b.providers, func(p Provider) bool { return p.Name == provider })
 }
 
 // tell wakes the providers whose demand changed, once each.

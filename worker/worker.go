@@ -20,7 +20,6 @@ import (
 	"xce.internal/elastic/activities"
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
-	"xce.internal/elastic/providers"
 	"xce.internal/elastic/starter"
 	"xce.internal/elastic/workflows"
 )
@@ -35,7 +34,8 @@ type Options struct {
 
 // Provider is a provider whose scripts this provisioner runs.
 type Provider struct {
-	Spec        providers.Spec
+	Name        string
+	Script      activities.Script
 	SurveyEvery cluster.Duration
 }
 
@@ -55,30 +55,43 @@ func Module(options Options) fx.Option {
 	)
 }
 
-// newTemporal connects, and keeps trying until ctx ends: the server may come up later.
+// newTemporal connects. The server may come up later: it is waited for.
 func newTemporal(lc fx.Lifecycle, options Options) (client.Client, error) {
 	c, err := client.NewLazyClient(options.Temporal)
 	if err != nil {
 		return nil, fmt.Errorf("prepare connection to Temporal at %s: %w", options.Temporal.HostPort, err)
 	}
 	lc.Append(fx.Hook{
-		OnStart: func(ctx context.Context) error { return awaitTemporal(ctx, c, options) },
-		OnStop:  func(context.Context) error { c.Close(); return nil },
+		OnStart: func(ctx context.Context) error {
+			if err := awaitTemporal(ctx, c, options); err != nil {
+				return err
+			}
+			if err := starter.Prepare(ctx, c, options.Temporal.Namespace); err != nil {
+				options.Log.Warn("the namespace could not be prepared; where it lacks something, workflows do not start", "error", err)
+			}
+			return nil
+		},
+		OnStop: func(context.Context) error { c.Close(); return nil },
 	})
 	return c, nil
 }
 
+// awaitTemporal asks until the server answers or ctx ends, and says once that it waits.
 func awaitTemporal(ctx context.Context, c client.Client, options Options) error {
-	for {
+	for waits := false; ; waits = true {
 		try, cancel := context.WithTimeout(ctx, 3*time.Second)
 		_, err := c.CheckHealth(try, &client.CheckHealthRequest{})
 		cancel()
 		if err == nil {
 			return nil
 		}
+		if !waits {
+			options.Log.Warn("no answer from Temporal; waiting for it. Is it running, and is temporal.address right?",
+				"address", options.Temporal.HostPort, "error", err)
+		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("no answer from Temporal at %s; is it running, and is temporal.address right? %w", options.Temporal.HostPort, err)
+			return fmt.Errorf("no answer from Temporal at %s: %w", options.Temporal.HostPort, err)
 		case <-time.After(250 * time.Millisecond):
 		}
 	}
@@ -87,7 +100,7 @@ func awaitTemporal(ctx context.Context, c client.Client, options Options) error 
 // workers are the task queues that the provisioner polls.
 type workers []sdkworker.Worker
 
-func newWorkers(options Options, temporal client.Client, loans *starter.Client, down fx.Shutdowner) (workers, error) {
+func newWorkers(options Options, temporal client.Client, loans *starter.Client, down fx.Shutdowner) workers {
 	fatal := func(err error) {
 		options.Log.Error("worker stopped", "error", err)
 		_ = down.Shutdown(fx.ExitCode(1))
@@ -97,13 +110,9 @@ func newWorkers(options Options, temporal client.Client, loans *starter.Client, 
 		controllerWorker(temporal, options.Controller, loans, fatal),
 	}
 	for _, p := range options.Providers {
-		runner, err := providers.NewRunner(p.Spec, options.Log)
-		if err != nil {
-			return nil, fmt.Errorf("provider %s: %w", p.Spec.Name, err)
-		}
-		ws = append(ws, providerWorker(temporal, p.Spec.Name, runner, fatal))
+		ws = append(ws, providerWorker(temporal, p.Name, p.Script, fatal))
 	}
-	return ws, nil
+	return ws
 }
 
 func (ws workers) start(context.Context) error {

@@ -87,9 +87,9 @@ func newJobs() *cobra.Command {
 			return err
 		}
 		return format.print(cmd, jobs, func(t *table) {
-			t.row("JOB", "STATE", "USER", "TOKENS", "CPUS", "HOST", "SUBMITTED", "STARTED", "ENDED", "WHY")
+			t.row("JOB", "NAME", "STATE", "USER", "TOKENS", "CPUS", "HOST", "SUBMITTED", "STARTED", "ENDED", "WHY")
 			for _, j := range jobs {
-				t.row(j.ID, j.State, j.User, tokenList(j.Tokens), j.CPUs, dash(j.Host), stamp(j.Submitted), stamp(j.Started), stamp(j.Ended), j.Why)
+				t.row(j.ID, dash(j.Name), j.State, j.User, tokenList(j.Tokens), j.CPUs, dash(j.Host), stamp(j.Submitted), stamp(j.Started), stamp(j.Ended), j.Why)
 			}
 		})
 	}
@@ -260,7 +260,11 @@ func newOwned() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.SetOwned(cmd.Context(), args[0], api.Owned{Owned: units, Why: *why})
+		if err := c.SetOwned(cmd.Context(), args[0], api.Owned{Owned: units, Why: *why}); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "the cluster owns %d %s\n", units, args[0])
+		return err
 	}
 	return cmd
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 const controllerRole = "controller"
 
 func newCert() *cobra.Command {
-	cmd := &cobra.Command{Use: "cert", Short: "Work on certificates", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "cert", Short: "Work on certificates", Args: cobra.NoArgs, RunE: help}
 	cmd.AddCommand(newCertIssue())
 	return cmd
 }
@@ -37,6 +38,7 @@ func newCertIssue() *cobra.Command {
 	name := flags.String("name", "", "name of the peer; for a host, that of the host")
 	file := flags.String("file", "", "name of the files, without ending (default the role, for a host its name)")
 	addresses := flags.StringArray("address", nil, "DNS name or IP that the controller is reached at; repeatable")
+	replace := flags.Bool("replace", false, "replace a certificate that is there already")
 	_ = cmd.MarkFlagRequired("role")
 	_ = cmd.MarkFlagRequired("name")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -53,6 +55,12 @@ func newCertIssue() *cobra.Command {
 			if *file = *role; *role == string(api.HostRole) {
 				*file = *name
 			}
+		}
+		if !cluster.ValidName(*file) {
+			return fmt.Errorf("--file %q: use letters, digits, '.', '_' or '-'", *file)
+		}
+		if _, err := os.Stat(pki.In(*folder, *file).Cert); err == nil && !*replace {
+			return fmt.Errorf("%s is there already; name another with --file, or replace it with --replace", pki.In(*folder, *file).Cert)
 		}
 		ca, err := pki.OpenAuthority(*folder)
 		if err != nil {

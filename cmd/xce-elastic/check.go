@@ -16,7 +16,7 @@ import (
 )
 
 func newProvider() *cobra.Command {
-	cmd := &cobra.Command{Use: "provider", Short: "Work on provider scripts", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "provider", Short: "Work on provider scripts", Args: cobra.NoArgs, RunE: help}
 	cmd.AddCommand(newProviderCheck())
 	return cmd
 }
@@ -65,15 +65,15 @@ func newProviderCheck() *cobra.Command {
 }
 
 func newConfig() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Work on the configuration", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "config", Short: "Work on the configuration", Args: cobra.NoArgs, RunE: help}
 	cmd.AddCommand(newConfigCheck())
 	return cmd
 }
 
 func newConfigCheck() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "check", Short: "Check the configuration and print it as it is understood", Args: cobra.NoArgs,
-		Long: "Check the configuration: every fault is named with its file, line, key and remedy. A sound one is\nprinted as it is understood, with defaults, environment and flags applied.",
+		Use: "check", Short: "Check the configuration", Args: cobra.NoArgs,
+		Long: "Check the configuration: its faults are named with file, line, key and remedy. With -o yaml or json a sound one\nis printed as it is understood, with defaults, environment and flags applied.",
 	}
 	format := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -19,6 +19,7 @@ import (
 	"xce.internal/elastic/controller"
 	"xce.internal/elastic/controller/agent"
 	"xce.internal/elastic/controller/store"
+	"xce.internal/elastic/providers"
 	"xce.internal/elastic/worker"
 )
 
@@ -109,11 +110,8 @@ func newWorker() *cobra.Command {
 	return cmd
 }
 
-// Limits of the provisioner's start and stop; stopping waits for scripts.
-const (
-	startWithin = time.Minute
-	stopWithin  = 30 * time.Second
-)
+// stopWithin limits the provisioner's stop, which waits for scripts.
+const stopWithin = 30 * time.Second
 
 func runWorker(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	temporal, err := temporalOptions(c, log)
@@ -126,10 +124,14 @@ func runWorker(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}
 	options := worker.Options{Temporal: temporal, Controller: client, Log: log}
 	for _, p := range c.Providers {
-		options.Providers = append(options.Providers, worker.Provider{Spec: p.Spec(), SurveyEvery: p.SurveyEvery})
+		script, err := providers.NewRunner(p.Spec(), log)
+		if err != nil {
+			return fmt.Errorf("provider %s: %w", p.Name, err)
+		}
+		options.Providers = append(options.Providers, worker.Provider{Name: p.Name, Script: script, SurveyEvery: p.SurveyEvery})
 	}
 	app := fx.New(
-		worker.Module(options), fx.StartTimeout(startWithin), fx.StopTimeout(stopWithin),
+		worker.Module(options), fx.StopTimeout(stopWithin),
 		fx.WithLogger(func() fxevent.Logger {
 			l := &fxevent.SlogLogger{Logger: log}
 			l.UseLogLevel(slog.LevelDebug)
@@ -139,9 +141,7 @@ func runWorker(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err := app.Err(); err != nil {
 		return err
 	}
-	start, cancel := context.WithTimeout(ctx, startWithin)
-	defer cancel()
-	if err := app.Start(start); err != nil {
+	if err := app.Start(ctx); err != nil {
 		return err
 	}
 	log.Info("provisioner works", "temporal", temporal.HostPort, "namespace", temporal.Namespace, "providers", c.ProviderNames())

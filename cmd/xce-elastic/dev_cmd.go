@@ -14,6 +14,10 @@ import (
 	"xce.internal/elastic/cmd/xce-elastic/dev"
 )
 
+// exampleNamespace keeps the example apart from clusters that use the same
+// Temporal server: a namespace is for one cluster.
+const exampleNamespace = "xce-example"
+
 func newDev() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Run a whole example cluster on this machine", Args: cobra.NoArgs,
@@ -46,8 +50,13 @@ func newDev() *cobra.Command {
 		if options.Temporal, err = temporalOptions(&config.Config{}, slog.New(slog.DiscardHandler)); err != nil {
 			return err
 		}
-		options.Running = os.Getenv("TEMPORAL_ADDRESS") != ""
+		if options.Running = os.Getenv("TEMPORAL_ADDRESS") != ""; options.Running && os.Getenv("TEMPORAL_NAMESPACE") == "" {
+			options.Temporal.Namespace = exampleNamespace
+		}
 		err = dev.Run(cmd.Context(), options)
+		if err != nil && temporary && cmd.Context().Err() != nil {
+			return errors.Join(err, os.RemoveAll(options.Folder))
+		}
 		if err != nil {
 			return fmt.Errorf("%w\nState and logs are kept in %s", err, options.Folder)
 		}

@@ -27,6 +27,7 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
+		RunE:          help,
 	}
 	flags := root.PersistentFlags()
 	flags.StringP("config", "c", os.Getenv("XCE_CONFIG"), "configuration file (default "+configFile+" where there is one)")
@@ -41,6 +42,10 @@ func newRoot() *cobra.Command {
 	)
 	return root
 }
+
+// help is what a command does that only has others below it. Without it, a
+// misspelt one would count as success.
+func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Say which version this is", Args: cobra.NoArgs}

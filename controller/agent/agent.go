@@ -10,12 +10,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
@@ -42,6 +46,7 @@ type Agent struct {
 	config     Config
 	controller *api.Client
 	log        *slog.Logger
+	instance   string
 
 	mu   sync.Mutex
 	seen map[string]bool // jobs in hand, by folder
@@ -58,7 +63,29 @@ func New(config Config, controller *api.Client, log *slog.Logger) (*Agent, error
 		return nil, fmt.Errorf("make the agent's folder: %w", err)
 	}
 	config.Folder = folder
-	return &Agent{config: config, controller: controller, log: log, seen: map[string]bool{}}, nil
+	instance, err := instanceOf(folder)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{config: config, controller: controller, log: log, instance: instance, seen: map[string]bool{}}, nil
+}
+
+// instanceOf answers the name that the folder, and so what is known of jobs,
+// goes by. It is made with the folder.
+func instanceOf(folder string) (string, error) {
+	path := filepath.Join(folder, "instance")
+	data, err := os.ReadFile(path)
+	if err == nil {
+		return strings.TrimSpace(string(data)), nil
+	}
+	instance := uuid.NewString()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = os.WriteFile(path, []byte(instance+"\n"), 0o600)
+	}
+	if err != nil {
+		return "", fmt.Errorf("name the agent's folder: %w", err)
+	}
+	return instance, nil
 }
 
 // Run joins and works until ctx ends, or the controller will not have it. Jobs
@@ -84,7 +111,7 @@ func (a *Agent) Run(ctx context.Context) error {
 // serve joins and takes jobs until ctx ends or the controller says no.
 func (a *Agent) serve(ctx context.Context) error {
 	err := a.untilDone(ctx, "join", func() error {
-		return a.controller.Join(ctx, a.config.Host, api.JoinHost{CPUs: a.config.CPUs, MemoryMB: a.config.MemoryMB})
+		return a.controller.Join(ctx, a.config.Host, api.JoinHost{CPUs: a.config.CPUs, MemoryMB: a.config.MemoryMB, Instance: a.instance})
 	})
 	var next api.Assignments
 	for wait := time.Duration(0); err == nil; wait = askFor {

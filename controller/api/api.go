@@ -99,14 +99,14 @@ type Stray struct {
 
 // Owned is a new number of owned units.
 type Owned struct {
-	Owned int64  `json:"owned" minimum:"0"`
+	Owned int64  `json:"owned" minimum:"0" maximum:"1000000000000"`
 	Why   string `json:"why" minLength:"1"`
 }
 
 // LendUnits opens, resizes or (with 0 units) closes a lending.
 type LendUnits struct {
 	Resource string `json:"resource"`
-	Units    int64  `json:"units" minimum:"0"`
+	Units    int64  `json:"units" minimum:"0" maximum:"1000000000000"`
 	To       string `json:"to" minLength:"1"`
 }
 
@@ -199,6 +199,9 @@ const (
 type JoinHost struct {
 	CPUs     int64 `json:"cpus" minimum:"1"`
 	MemoryMB int64 `json:"memory_mb" minimum:"0"`
+	// Instance tells agents under one name apart: it is the same as long as the
+	// agent knows its jobs.
+	Instance string `json:"instance,omitempty"`
 }
 
 // Assignments are the jobs that a host should be running, and the revision to

@@ -93,7 +93,7 @@ func (c *Client) call(ctx context.Context, r Route, path string, query url.Value
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("controller call %s: %w", r.ID, err)
+		return fmt.Errorf("controller call %s: %w; is the controller running, and is controller.address right?", r.ID, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {

@@ -55,7 +55,20 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := check(ctx, path); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
+	if err := keepPrivate(path); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
 	return open(ctx, path, fileDSN(path, "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)", "_pragma=busy_timeout(5000)", "_txlock=immediate"), lock)
+}
+
+// keepPrivate makes a new state file that only its owner can read: it holds
+// everyone's commands.
+func keepPrivate(path string) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("state file %s cannot be made; give its folder to this user, or name another file: %w", path, err)
+	}
+	return file.Close()
 }
 
 func open(ctx context.Context, path, dsn string, lock *os.File) (*Store, error) {

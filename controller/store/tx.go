@@ -119,6 +119,13 @@ type changeRow struct {
 	After       string `bun:",nullzero"`
 }
 
+func (r changeRow) change() api.Change {
+	return api.Change{
+		Revision: r.Revision, At: cluster.Time(r.At), Actor: r.Actor, Kind: r.Kind, Subject: r.Subject, Why: r.Why, Resource: r.Resource,
+		TotalBefore: r.TotalBefore, TotalAfter: r.TotalAfter, Before: json.RawMessage(r.Before), After: json.RawMessage(r.After),
+	}
+}
+
 // save inserts or replaces one row by its key columns.
 func (t *Tx) save(row any, key string, columns ...string) error {
 	q := t.tx.NewInsert().Model(row).On("CONFLICT (" + key + ") DO UPDATE")
@@ -424,14 +431,19 @@ func (t *Tx) Append(c api.Change) (int64, error) {
 	return row.Revision, nil
 }
 
+// History lists the audit records of one subject, the newest `limit` of those
+// of the kinds, oldest first.
+func (t *Tx) History(subject string, kinds []string, limit int64) ([]api.Change, error) {
+	changes, err := documents(t, changeRow.change, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("subject = ?", subject).Where("kind IN (?)", bun.List(kinds)).Order("revision DESC").Limit(limit)
+	})
+	slices.Reverse(changes)
+	return changes, err
+}
+
 // Changes lists at most `limit` audit records after a revision.
 func (t *Tx) Changes(after, limit int64) ([]api.Change, error) {
-	return documents(t, func(r changeRow) api.Change {
-		return api.Change{
-			Revision: r.Revision, At: cluster.Time(r.At), Actor: r.Actor, Kind: r.Kind, Subject: r.Subject, Why: r.Why, Resource: r.Resource,
-			TotalBefore: r.TotalBefore, TotalAfter: r.TotalAfter, Before: json.RawMessage(r.Before), After: json.RawMessage(r.After),
-		}
-	}, func(q *bun.SelectQuery) *bun.SelectQuery {
+	return documents(t, changeRow.change, func(q *bun.SelectQuery) *bun.SelectQuery {
 		return q.Where("revision > ?", after).Order("revision").Limit(limit)
 	})
 }

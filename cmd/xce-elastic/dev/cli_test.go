@@ -72,7 +72,7 @@ func TestWhatPeopleType(t *testing.T) {
 	f.does(t, "submit --token vcs=3 -o json -- sleep 300", `"state": "waiting"`)
 	f.isRefusedAtSubmit(t)
 	eventually(t, 20*time.Second, func() error { return f.total(t, 7) })
-	f.does(t, "jobs --state running", `2 +running +you +vcs=3`)
+	f.does(t, "jobs --state running", `2 +- +running +you +vcs=3`)
 	f.does(t, "loans", `loan/vcs/pool-a-1 +borrowed +3 +3 +3 +0 +0 +0`)
 	f.does(t, "explain job 2", `Job 2 runs on node1`)
 	f.does(t, "explain loan loan/vcs/pool-a-1", `because job 2 waits`, `pool-a granted 3 of 3 vcs`)

@@ -20,6 +20,8 @@ import (
 	"text/template"
 	"time"
 
+	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"xce.internal/elastic/controller/api"
@@ -195,7 +197,10 @@ func (f *farm) startTemporal(ctx context.Context) error {
 			return fmt.Errorf("connect to Temporal at %s: %w", f.Temporal.HostPort, err)
 		}
 		defer connection.Close()
-		return starter.Prepare(ctx, connection, f.Temporal.Namespace)
+		if err := starter.Prepare(ctx, connection, f.Temporal.Namespace); err != nil {
+			return err
+		}
+		return f.mustBeAlone(ctx, connection)
 	}
 	program, err := f.beside("devserver")
 	if err != nil {
@@ -226,6 +231,41 @@ func (f *farm) startTemporal(ctx context.Context) error {
 		f.temporal, f.ui = r.Address, r.UI
 		return nil
 	})
+}
+
+// mustBeAlone refuses a namespace in which another cluster's provider runs: the
+// two would act on each other's loans.
+func (f *farm) mustBeAlone(ctx context.Context, connection client.Client) error {
+	if _, err := os.Stat(f.path("controller.db")); err == nil {
+		return nil // it is our own, from an earlier run
+	}
+	provider, err := connection.DescribeWorkflow(ctx, workflows.ProviderID(poolName), "")
+	var absent *serviceerror.NotFound
+	switch {
+	case errors.As(err, &absent):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for other clusters in namespace %s: %w", f.Temporal.Namespace, err)
+	case provider.Status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		return fmt.Errorf("namespace %s is used by another cluster, which has a provider %s: name one of your own with TEMPORAL_NAMESPACE", f.Temporal.Namespace, poolName)
+	}
+	return nil
+}
+
+// leave ends the provider's story on a server that is not ours, where no one
+// will run it any more.
+func (f *farm) leave() error {
+	if !f.Running || f.Stay || f.temporal == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	connection, err := client.DialContext(ctx, f.Temporal)
+	if err != nil {
+		return fmt.Errorf("end the provider's story: %w", err)
+	}
+	defer connection.Close()
+	return connection.TerminateWorkflow(ctx, workflows.ProviderID(poolName), "", "the example has ended")
 }
 
 // temporalPorts picks free ports at first; a server that is started again must

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // storyLimit is how long the workload may take before something must be wrong.
@@ -21,8 +24,20 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err := os.MkdirAll(options.Folder, 0o700); err != nil {
 		return fmt.Errorf("make the state folder: %w", err)
 	}
+	unlock, err := claim(options.Folder)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
 	f := &farm{Options: options, example: theExample}
-	defer func() { err = errors.Join(err, f.stop()) }()
+	defer func() {
+		if ctx.Err() != nil && err != nil {
+			err = errInterrupted
+		}
+		if err = errors.Join(err, f.stop()); err == nil {
+			err = f.leave()
+		}
+	}()
 	fmt.Fprintf(f.Out, "Starting the example cluster in %s\n", f.Folder)
 	if err := f.start(ctx); err != nil {
 		return err
@@ -39,6 +54,21 @@ func Run(ctx context.Context, options Options) (err error) {
 		fmt.Fprintf(f.Out, "  %s -c %s %s\n", f.Program, f.path(configName), line)
 	}
 	return f.stay(ctx)
+}
+
+// errInterrupted is how a run ends that was stopped before its end.
+var errInterrupted = errors.New("interrupted before the end of the workload")
+
+// claim makes sure that no other run has the folder.
+func claim(folder string) (unlock func() error, err error) {
+	lock, err := os.OpenFile(filepath.Join(folder, "dev.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the state folder: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("another `xce-elastic dev` runs in %s; stop it, or name another --folder", folder), lock.Close())
+	}
+	return lock.Close, nil
 }
 
 func (f *farm) sayWhere() {

@@ -119,9 +119,11 @@ func (f *farm) printLogs(tb testing.TB) {
 }
 
 // connect answers a client of the farm's Temporal server.
-func (f *farm) connect(tb testing.TB) client.Client {
+func (f *farm) connect(tb testing.TB) client.Client { return f.connectTo(tb, "xce") }
+
+func (f *farm) connectTo(tb testing.TB, namespace string) client.Client {
 	tb.Helper()
-	c, err := client.Dial(client.Options{HostPort: f.temporal, Namespace: "xce", Logger: silent{}})
+	c, err := client.Dial(client.Options{HostPort: f.temporal, Namespace: namespace, Logger: silent{}})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -47,14 +47,20 @@ func (l *live) close() error {
 	return nil
 }
 
-// model holds the picture for bubbletea.
-type model struct{ last snapshot }
+// model holds the picture for bubbletea, and the terminal's size.
+type model struct {
+	last          snapshot
+	width, height int
+}
 
 func (m model) Init() tea.Cmd { return nil }
 
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	if s, ok := msg.(snapshot); ok {
-		m.last = s
+	switch msg := msg.(type) {
+	case snapshot:
+		m.last = msg
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
 	}
 	return m, nil
 }
@@ -63,7 +69,22 @@ func (m model) View() tea.View {
 	if m.last.status.Now == 0 {
 		return tea.NewView("")
 	}
-	return tea.NewView(picture(m.last))
+	return tea.NewView(fit(picture(m.last), m.width, m.height))
+}
+
+// fit cuts a picture to the terminal, and says where lines are left out.
+func fit(picture string, width, height int) string {
+	lines := strings.Split(strings.TrimSuffix(picture, "\n"), "\n")
+	if most := height - 1; height > 0 && len(lines) > most {
+		left := len(lines) - most + 1
+		lines = append(lines[:most-1], fmt.Sprintf("… %d more lines", left))
+	}
+	for i, line := range lines {
+		if width > 0 {
+			lines[i] = clip(line, width)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // lines prints a line whenever something worth one changed; for pipes and logs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"xce.internal/elastic/cluster"
@@ -73,26 +74,28 @@ func (f *farm) tell(ctx context.Context) error {
 	return f.report(ctx, began.Revision, ids)
 }
 
-// neighbourTakes lets the second cluster draw on the pool; the answered
-// function gives its units back, once.
+// neighbourTakes lets the second cluster draw on the pool, where it has
+// something to give; the answered function gives it back. What an earlier run
+// left with the second cluster goes back first.
 func (f *farm) neighbourTakes(ctx context.Context) (giveBack func(), err error) {
 	pool, err := f.poolAs(neighbour)
 	if err != nil {
 		return nil, err
 	}
-	id := fmt.Sprintf("%s-%d", neighbour, time.Now().UnixNano())
-	out, outcome := pool.Request(ctx, providers.RequestIn{RequestID: id, Resource: resource, Units: neighbourUnits})
-	if outcome.Status != providers.StatusOK {
-		return nil, fmt.Errorf("the second cluster got nothing of the pool: %s %s", outcome.Status, outcome.Message)
-	}
-	done := false
-	return func() {
-		if done {
-			return
+	giveBack = func() {
+		ctx := context.WithoutCancel(ctx)
+		left, _ := pool.List(ctx)
+		for _, g := range left.Grants {
+			pool.Return(ctx, providers.ReturnIn{RequestID: g.RequestID, Units: g.Units, Remaining: 0})
 		}
-		done = true
-		pool.Return(context.WithoutCancel(ctx), providers.ReturnIn{RequestID: id, Units: out.Granted, Remaining: 0})
-	}, nil
+	}
+	giveBack()
+	id := fmt.Sprintf("%s-%d", neighbour, time.Now().UnixNano())
+	_, outcome := pool.Request(ctx, providers.RequestIn{RequestID: id, Resource: resource, Units: neighbourUnits})
+	if outcome.Status == providers.StatusUnknown {
+		return nil, fmt.Errorf("the second cluster got no answer of the pool: %s", outcome.Message)
+	}
+	return sync.OnceFunc(giveBack), nil
 }
 
 func (f *farm) submit(ctx context.Context) (ids []int64, err error) {

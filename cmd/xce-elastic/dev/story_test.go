@@ -11,6 +11,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	enums "go.temporal.io/api/enums/v1"
+
+	"xce.internal/elastic/workflows"
 )
 
 // runStory runs the example as a user does, and answers what it printed.
@@ -53,8 +57,13 @@ func TestTheStoryIsToldToItsEnd(t *testing.T) {
 func TestTheStoryUsesAServerThatRuns(t *testing.T) {
 	t.Parallel()
 	f := startFarm(t, brisk)
-	out := runStory(t, "TEMPORAL_ADDRESS="+f.temporal, "TEMPORAL_NAMESPACE=elsewhere")
-	expect(t, out, `it ran already`, ` 0 held, 0 lost; 12 jobs done`)
+	out := runStory(t, "TEMPORAL_ADDRESS="+f.temporal)
+	expect(t, out, `namespace xce-example \(it ran already\)`, ` 0 held, 0 lost; 12 jobs done`)
+	c := f.connectTo(t, "xce-example")
+	provider, err := c.DescribeWorkflow(t.Context(), workflows.ProviderID(poolName), "")
+	if err != nil || provider.Status == enums.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		t.Errorf("the example's provider is left behind: %v %v", provider, err)
+	}
 	if strings.Contains(out, "Temporal UI:") {
 		t.Error("a server was started though one was named")
 	}
