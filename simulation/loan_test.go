@@ -313,12 +313,16 @@ func TestARequestOfUnknownOutcomeIsSettledByTheList(t *testing.T) {
 		{"acted", lender.Mishap{Kind: lender.NoAnswer}, []string{"00:11 4>7", "01:01 7>4"}, []string{"00:10 #1 +3", "01:01 #1 -3"}},
 		{"not acted", lender.Mishap{Kind: lender.NotHeard}, []string{"00:20 4>7", "01:10 7>4"}, []string{"00:20 #2 +3", "01:10 #2 -3"}},
 		{
-			"acted before the cancel", lender.Mishap{Kind: lender.Late, After: 30 * time.Second},
-			[]string{"00:11 4>7", "01:01 7>4"}, []string{"00:10 #1 +3", "01:01 #1 -3"},
+			"acted before the cancel",
+			lender.Mishap{Kind: lender.Late, After: 30 * time.Second},
+			[]string{"00:11 4>7", "01:01 7>4"},
+			[]string{"00:10 #1 +3", "01:01 #1 -3"},
 		},
 		{
-			"acted after the cancel", lender.Mishap{Kind: lender.Late, After: 2 * hour},
-			[]string{"00:20 4>7", "01:10 7>4"}, []string{"00:20 #2 +3", "01:10 #2 -3"},
+			"acted after the cancel",
+			lender.Mishap{Kind: lender.Late, After: 2 * hour},
+			[]string{"00:20 4>7", "01:10 7>4"},
+			[]string{"00:20 #2 +3", "01:10 #2 -3"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -351,6 +355,44 @@ func TestARequestIsNotGivenUpBeforeItsCancelIsHeard(t *testing.T) {
 		if m.Request == first && w.loans[0].State == cluster.LoanRefused {
 			t.Errorf("%s was given up and granted late:\n%s", first, w.lenders[pool])
 		}
+	}
+}
+
+// lateCancel is a request of which no answer came, a cancel of it that is carried
+// out half an hour late, and another that is not heard at all.
+func lateCancel(c lender.Call) lender.Mishap {
+	switch {
+	case c.Verb == providers.VerbRequest && c.Number == 1:
+		return lender.Mishap{Kind: lender.NoAnswer}
+	case c.Verb == providers.VerbReturn && c.Number == 1:
+		return lender.Mishap{Kind: lender.Late, After: 30 * time.Minute}
+	case c.Verb == providers.VerbReturn && c.Number == 2:
+		return lender.Mishap{Kind: lender.NotHeard}
+	}
+	return lender.Mishap{}
+}
+
+func TestUnitsOfACancelledRequestAreNotUsedEvenIfTheyAreListed(t *testing.T) {
+	for name, mortal := range map[string]bool{"told through": false, "taken up from its row": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(4 * hour)
+			s.mortal, s.ensured = mortal, 5*time.Minute
+			w := play(t, s, func(w *world) {
+				w.lenders[pool].PendingFor = 5 * time.Minute
+				w.lenders[pool].Mishap = lateCancel
+				w.submit(11*time.Minute, 7, hour)
+				if mortal {
+					w.h.At(15*time.Minute+30*time.Second, func() { w.must(w.h.Signal(first, "terminate", nil)) })
+				}
+			})
+			if l := w.loans[0]; l.State != cluster.LoanRefused {
+				t.Errorf("%s is %s: %s", l.ID, l.State, l.Why)
+			}
+			if moves := w.lent(pool); moves[0] != "00:16 #1 +3" {
+				t.Errorf("lent %v", moves)
+			}
+			w.settled()
+		})
 	}
 }
 

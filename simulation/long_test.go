@@ -2,10 +2,13 @@ package simulation_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"xce.internal/elastic/activities"
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/simulation/lender"
@@ -69,6 +72,47 @@ func TestStoriesThatAreContinuedAsNewTellTheSame(t *testing.T) {
 	}
 }
 
+// slowly lets a fence take ten seconds, so that things can be said meanwhile.
+func slowly(activity string) (low, high time.Duration) {
+	if activity == activities.LedgerFence {
+		return 10 * time.Second, 10 * time.Second
+	}
+	return 20 * time.Millisecond, 500 * time.Millisecond
+}
+
+func TestWhatIsSaidWhileAStoryIsContinuedAsNewIsHeard(t *testing.T) {
+	s := newScene(4 * hour)
+	s.SuggestContinueAsNew, s.Latency = 1, slowly
+	var asked *wish
+	w := play(t, s, func(w *world) {
+		w.submit(10*time.Minute, 7, 2*hour)
+		w.h.At(10*time.Minute+6*time.Second, func() { // the first fence is under way
+			w.must(w.h.Signal(first, workflows.SignalRecalled, workflows.Recalled{Units: 1, At: w.now()}))
+		})
+		asked = w.giveBack(10*time.Minute+16*time.Second, first, 1) // and here the next
+	})
+	if got := asked.answer(); !strings.Contains(got, "1 of 1 units are in use") {
+		t.Error(got)
+	}
+	w.same("totals", w.totals("vcs"), "00:10 4>7", "00:10 7>6", "02:40 6>4")
+	w.settled()
+}
+
+func TestAWishThatComesAsTheLastUnitsGoIsAnswered(t *testing.T) {
+	s := newScene(2 * hour)
+	s.Latency = slowly
+	var late *wish
+	w := play(t, s, func(w *world) {
+		w.submit(10*time.Minute, 7, 20*time.Minute)
+		late = w.giveBack(time.Hour+6*time.Second, first, 1) // the last fence is under way
+	})
+	if got := late.answer(); !strings.Contains(got, "is returned: there is nothing to return") {
+		t.Error(got)
+	}
+	w.same("totals", w.totals("vcs"), "00:10 4>7", "01:00 7>4")
+	w.settled()
+}
+
 func TestTheSameSeedTellsTheSameStory(t *testing.T) {
 	run := func() *world {
 		s := newScene(14 * hour)
@@ -95,16 +139,34 @@ func faulty(a timeskip.Attempt) timeskip.Fault {
 	return timeskip.None
 }
 
-func TestNothingIsLostWhenActivitiesFail(t *testing.T) {
+// hostile lets a sixth of a lender's calls go wrong for a while.
+func (w *world) hostile(seed uint64, lasts time.Duration) func(lender.Call) lender.Mishap {
+	kinds := []lender.Kind{lender.NotHeard, lender.NoAnswer, lender.Late, lender.Refusal, lender.Unsettled}
+	return func(c lender.Call) lender.Mishap {
+		chance := rand.New(rand.NewPCG(seed, uint64(c.Number)<<8|uint64(len(c.Verb))))
+		if w.since(cluster.TimeOf(c.At)) > lasts || chance.IntN(6) > 0 {
+			return lender.Mishap{}
+		}
+		return lender.Mishap{Kind: kinds[chance.IntN(len(kinds))], After: time.Duration(chance.IntN(90)) * time.Minute}
+	}
+}
+
+func TestNothingIsLostWhenActivitiesAndLendersFail(t *testing.T) {
 	seeds := uint64(20)
 	if racing {
 		seeds = 2 // ten times as slow, and all in one goroutine
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			s := twoLenders(12 * hour)
+			s := twoLenders(14 * hour)
 			s.Seed, s.Faults = seed, faulty
+			if seed%3 == 2 {
+				s.SuggestContinueAsNew = 60
+			}
 			w := play(t, s, func(w *world) {
+				for _, l := range w.lenders {
+					l.Mishap = w.hostile(seed, 7*hour)
+				}
 				w.lenders[pool].PendingFor = 10 * time.Minute
 				w.lenders[other].Offers[0].MinimumHold = hour
 				w.lenders[other].Whole = seed%2 == 1
@@ -184,4 +246,16 @@ func TestAStoryFromAnOldBackupGoesOnFromTheLedgersRow(t *testing.T) {
 			t.Errorf("units in use went back at %s", at)
 		}
 	}
+}
+
+func TestALoanThatARestoredLedgerDoesNotKnowGoesBack(t *testing.T) {
+	w := play(t, newScene(6*hour), func(w *world) {
+		w.lenders[pool].Offers[0].MinimumHold = 4 * hour
+		w.submit(10*time.Minute, 7, 20*time.Minute)
+		w.h.At(hour, w.open) // as it was before anything was borrowed
+		w.submit(90*time.Minute, 6, 20*time.Minute)
+	})
+	w.same("lent", w.lent(pool), "00:10 #1 +3", "01:30 #2 +2", "04:10 #1 -3", "05:30 #2 -2")
+	w.same("totals", w.totals("vcs"), "01:30 4>6", "05:30 6>4")
+	w.settled()
 }

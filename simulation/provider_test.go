@@ -62,16 +62,16 @@ func TestDemandThatOneRequestMayNotCarryIsBorrowedInSeveral(t *testing.T) {
 func TestAProviderIsSurveyedAsOftenAsIsConfiguredAndNotMore(t *testing.T) {
 	s := newScene(24 * hour)
 	s.surveys, s.ensured = 6*hour, time.Hour
-	w := play(t, s, func(*world) {})
-	surveys := 0
+	w := play(t, s, func(w *world) {
+		w.h.At(12*hour+time.Minute, func() { w.scene.surveys = 2 * hour })
+	})
+	var at []string
 	for _, e := range w.report.Trace {
 		if e.Name == "provider.survey" {
-			surveys++
+			at = append(at, clock(e.At))
 		}
 	}
-	if surveys > 5 {
-		t.Errorf("%d surveys in a day", surveys)
-	}
+	w.same("surveys", at, "00:00", "06:00", "12:00", "13:00", "15:00", "17:00", "19:00", "21:00", "23:00")
 }
 
 func TestALenderThatListsMoreThanItLendsIsNotAskedAgainAndAgain(t *testing.T) {

@@ -129,12 +129,12 @@ func (w *world) build() {
 	w.h.Every(w.scene.ensured, w.ensure)
 }
 
-// open opens a store and the service on it.
+// open opens an empty store and the service on it.
 func (w *world) open() {
-	var err error
-	w.store, err = store.Open(w.t.Context(), store.Memory)
+	st, err := store.Open(w.t.Context(), store.Memory)
 	w.must(err)
-	w.t.Cleanup(func() { w.must(w.store.Close()) })
+	w.t.Cleanup(func() { w.must(st.Close()) })
+	w.store, w.revision = st, 0
 	w.configure(w.scene.resources...)
 	w.must(w.service.Join(w.t.Context(), "host/"+node, node, api.JoinHost{CPUs: 1000, MemoryMB: 1 << 20}))
 }

@@ -121,7 +121,6 @@ type told struct {
 	*plain
 	loan    workflows.Loan
 	answers map[int][]workflows.ReturnAnswer // by wish
-	heard   map[int]bool
 }
 
 // world sets a tale up.

@@ -210,7 +210,9 @@ func (r *recorder) pool(name, resource string, environment map[string]string) wo
 	for k, v := range environment {
 		settings[k] = v
 	}
-	return worker.Provider{Spec: providers.Spec{Name: name, Script: script, Environment: settings, TimeLimit: 10 * time.Second}, SurveyEvery: 2 * cluster.Second}
+	runner, err := providers.NewRunner(providers.Spec{Name: name, Script: script, Environment: settings, TimeLimit: 10 * time.Second}, nil)
+	r.must(err)
+	return worker.Provider{Name: name, Script: runner, SurveyEvery: 2 * cluster.Second}
 }
 
 func (r *recorder) startProvisioner() {

@@ -18,7 +18,7 @@ type deafEnv struct {
 
 func (e *deafEnv) Now() cluster.Time                  { return 1 }
 func (e *deafEnv) View([]string) (v api.ProviderView) { return v }
-func (e *deafEnv) Publish(c api.Catalog) { e.published = append(e.published, c.Offers[0].Headroom) }
+func (e *deafEnv) Publish(c api.Catalog)              { e.published = append(e.published, c.Offers[0].Headroom) }
 
 func (e *deafEnv) Survey(activities.SurveyIn) (s activities.Survey) {
 	s.Describe.Status, s.List.Status = providers.StatusUnknown, providers.StatusUnknown

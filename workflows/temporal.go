@@ -247,7 +247,7 @@ func (b *loanBinding) Commit(in api.CommitLoan) api.Written {
 }
 
 func (b *loanBinding) Refuse(in api.RefuseLoan) api.Written {
-	return b.ledger(activities.LedgerRefuse, "close: "+in.Why, in)
+	return b.ledger(activities.LedgerRefuse, fmt.Sprintf("close: %.200s", in.Why), in)
 }
 
 func (b *loanBinding) Fence(in api.FenceLoan) api.Written {
