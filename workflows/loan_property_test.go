@@ -120,6 +120,7 @@ func (tl tale) without(verb providers.Verb, kind lender.Kind) {
 type told struct {
 	*plain
 	loan    workflows.Loan
+	wishes  int                              // that have come
 	answers map[int][]workflows.ReturnAnswer // by wish
 }
 
@@ -146,6 +147,7 @@ func (tl tale) world() *told {
 	}
 	for i, u := range tl.wishes {
 		p.at(u.after, func() {
+			w.wishes++
 			p.inbox = append(p.inbox, workflows.Message{Return: &workflows.ReturnWish{
 				ReturnUnits: workflows.ReturnUnits{Units: u.units, By: "admin/eve"},
 				Answer:      func(a workflows.ReturnAnswer) { w.answers[i] = append(w.answers[i], a) },
@@ -212,7 +214,7 @@ func (w *told) rescue(t *rapid.T) {
 func (w *told) ledger() []string {
 	var lines []string
 	for _, e := range w.events {
-		lines = append(lines, fmt.Sprintf("%s %s %d>%d %+v", w.now, e.Kind, e.TotalBefore, e.TotalAfter, e.After))
+		lines = append(lines, fmt.Sprintf("%s %d>%d %+v", e.Kind, e.TotalBefore, e.TotalAfter, e.After))
 	}
 	return lines
 }
@@ -248,10 +250,14 @@ func (w *told) judge(t *rapid.T) {
 			t.Errorf("wish %d was answered %+v", i, answers)
 		}
 	}
+	waiting := 0 // they came after the end, for the binding to answer
 	for _, m := range w.inbox {
 		if m.Return != nil {
-			return // it came after the end, for the binding to answer
+			waiting++
 		}
+	}
+	if len(w.answers) != w.wishes-waiting {
+		t.Errorf("%d wishes came, %d of them after the end, %d are answered", w.wishes, waiting, len(w.answers))
 	}
 }
 

@@ -84,10 +84,10 @@ func (b *binding) await(until cluster.Time) bool {
 		return false
 	}
 	ctx, cancel := workflow.WithCancel(b.ctx)
-	defer cancel() // the timer, if a message came first
 	ok, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
 		Timeout: left.Std(), TimerOptions: workflow.TimerOptions{Summary: "waits for " + b.shown.Waits},
 	}, b.fill)
+	cancel() // the timer, if a message came first; deferred it would also run when a worker forgets the workflow
 	return ok && err == nil
 }
 
