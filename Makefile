@@ -53,7 +53,8 @@ e2e: build ## Whole processes: real Temporal server, real scripts, kill -9
 
 bench: build ## Benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
-	go test -run '^$$' -bench . -benchtime 1x -timeout 20m -tags e2e ./cmd/xce-elastic/...
+	go test -run '^$$' -bench Loans -benchtime 3x -timeout 20m -tags e2e ./cmd/xce-elastic/dev
+	go test -run '^$$' -bench Borrow -benchtime 20x -timeout 20m -tags e2e ./cmd/xce-elastic/dev
 
 fuzz: ## Fuzz what reads untrusted input, a minute each
 	go test -run '^$$' -fuzz FuzzClassify -fuzztime 60s ./providers
