@@ -36,7 +36,7 @@ type Controller struct {
 // does not know, or what contradicts its books, will not get better by retries.
 func written(w api.Written, err error) (api.Written, error) {
 	var e *api.Error
-	if !errors.As(err, &e) {
+	if !errors.As(err, &e) || e.Foreign {
 		return w, err
 	}
 	switch e.Status {

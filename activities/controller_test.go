@@ -64,6 +64,7 @@ func TestTheControllersFinalNoIsARefusalAndAllElseAnError(t *testing.T) {
 	}{
 		{"written", ledger{written: row}, row, false},
 		{"refused by the ledger's rules", ledger{written: no}, no, false},
+		{"a route that this controller does not have", ledger{err: &api.Error{Status: http.StatusNotFound, Foreign: true}}, api.Written{}, true},
 		{"not found", ledger{err: &api.Error{Status: http.StatusNotFound, Detail: "there is no shared resource"}}, refusal("unknown", "there is no shared resource"), false},
 		{"conflict", ledger{err: &api.Error{Status: http.StatusConflict, Detail: "it is another's"}}, refusal("unknown", "it is another's"), false},
 		{

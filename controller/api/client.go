@@ -51,6 +51,9 @@ type Error struct {
 	Detail string
 	Faults []string
 	Call   string
+	// Foreign tells that the controller's handlers never saw the call: it has no
+	// such route, or something between answered.
+	Foreign bool
 }
 
 // Error implements error.
@@ -66,7 +69,7 @@ func (e *Error) Error() string {
 // understood it and said no. Everything else may be retried.
 func Permanent(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Status >= 400 && e.Status < 500 &&
+	return errors.As(err, &e) && !e.Foreign && e.Status >= 400 && e.Status < 500 &&
 		e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests
 }
 
@@ -119,9 +122,9 @@ func readError(resp *http.Response, call string) error {
 		} `json:"errors"`
 	}
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	e := &Error{Status: resp.StatusCode, Call: call, Detail: strings.TrimSpace(string(data))}
+	e := &Error{Status: resp.StatusCode, Call: call, Detail: strings.TrimSpace(string(data)), Foreign: true}
 	if json.Unmarshal(data, &doc) == nil && (doc.Detail != "" || doc.Title != "") {
-		e.Detail = doc.Detail
+		e.Detail, e.Foreign = doc.Detail, false
 		if e.Detail == "" {
 			e.Detail = doc.Title
 		}
