@@ -131,11 +131,12 @@ func (sh share) take(job int64) bool {
 	return sh.fromHeadroom > 0
 }
 
-// reserve keeps what is free for a job that must wait. Where it waits for more,
-// no later job may borrow before it.
+// reserve keeps what is free and coming for a job that must wait. Where it waits
+// for more, no later job may borrow before it.
 func (sh share) reserve(job int64) {
 	sh.takeFree()
-	if sh.free < sh.need && sh.pool.waiter == 0 {
+	sh.pool.coming -= sh.coming
+	if sh.free+sh.coming < sh.need && sh.pool.waiter == 0 {
 		sh.pool.waiter = job
 	}
 }
