@@ -11,7 +11,7 @@ export XCE_BIN := $(BIN)
 
 SOURCES := $(shell find . -name '*.go' -not -path './devserver/*') go.mod go.sum
 
-.PHONY: help build run dev test lint unit race e2e bench fuzz clean
+.PHONY: help build run dev test lint race e2e bench fuzz clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -27,6 +27,16 @@ type Offer struct {
 	BackoffUntil Time  `json:"backoff_until,omitempty"`
 }
 
+// FindOffer finds a provider's offer of a resource.
+func FindOffer(offers []Offer, provider, resource string) (Offer, bool) {
+	for _, o := range offers {
+		if o.Provider == provider && o.Resource == resource {
+			return o, true
+		}
+	}
+	return Offer{}, false
+}
+
 // Observation is what a provider's licence server counts, as its script read it.
 type Observation struct {
 	Provider string `json:"provider"`

@@ -208,11 +208,10 @@ func since(t cluster.Time) string {
 }
 
 func explainLender(lender, resource string, offers []cluster.Offer, now cluster.Time) string {
-	i := slices.IndexFunc(offers, func(o cluster.Offer) bool { return o.Provider == lender && o.Resource == resource })
-	if i < 0 {
+	o, found := cluster.FindOffer(offers, lender, resource)
+	if !found {
 		return fmt.Sprintf("Lender %s has not published an offer.", lender)
 	}
-	o := offers[i]
 	if now < o.BackoffUntil {
 		return fmt.Sprintf("Lender %s refused %d times in a row and is left alone until %s.", lender, o.Refusals, o.BackoffUntil.Stamp())
 	}

@@ -160,13 +160,12 @@ func (e *entry) changeOffer(row cluster.Loan, change func(*cluster.Offer)) error
 	if err != nil {
 		return err
 	}
-	for _, o := range offers {
-		if o.Provider == row.Provider && o.Resource == row.Resource {
-			change(&o)
-			return e.SaveOffer(o)
-		}
+	offer, stands := cluster.FindOffer(offers, row.Provider, row.Resource)
+	if !stands {
+		return nil
 	}
-	return nil
+	change(&offer)
+	return e.SaveOffer(offer)
 }
 
 // Fence takes unused units of a loan out of the total: what has been idle long

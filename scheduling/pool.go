@@ -2,7 +2,6 @@ package scheduling
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"xce.internal/elastic/cluster"
@@ -70,14 +69,14 @@ func newPool(r Resource, offers []cluster.Offer, now cluster.Time) *pool {
 
 // headroomOf answers what a lender could give now, and why not more.
 func headroomOf(lender string, r Resource, offers []cluster.Offer, now cluster.Time) (int64, string) {
-	i := slices.IndexFunc(offers, func(o cluster.Offer) bool { return o.Provider == lender && o.Resource == r.Name })
+	offer, found := cluster.FindOffer(offers, lender, r.Name)
 	switch {
-	case i < 0:
+	case !found:
 		return 0, lender + " has offered nothing"
-	case now < offers[i].BackoffUntil:
-		return 0, fmt.Sprintf("%s refused and is left alone until %s", lender, offers[i].BackoffUntil.Stamp())
+	case now < offer.BackoffUntil:
+		return 0, fmt.Sprintf("%s refused and is left alone until %s", lender, offer.BackoffUntil.Stamp())
 	}
-	return headroomNow(offers[i], r.Loans), lender + " has no more headroom now"
+	return headroomNow(offer, r.Loans), lender + " has no more headroom now"
 }
 
 // headroomNow is what an offer still allows: our own requests since it was
