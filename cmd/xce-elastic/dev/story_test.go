@@ -47,7 +47,9 @@ func TestTheStoryIsToldToItsEnd(t *testing.T) {
 	expect(
 		t, out,
 		`Temporal UI: http://127\.0\.0\.1:\d+/namespaces/xce/workflows`,
-		`vcs +4 +10 +loan/vcs/pool-a-1 +pool-a granted 6 of \d`,
+		// How many loans bring the units is a matter of how fast the jobs arrive.
+		`vcs +4 +\d+ +loan/vcs/pool-a-1 +pool-a granted \d of \d`,
+		`vcs +\d +1[0-2] +loan/vcs/pool-a-\d +pool-a granted \d of \d`,
 		`loan/vcs/pool-a-\d +\d units idle for 5s`,
 		`vcs +\d+ +4 +loan/vcs/pool-a-\d`, // the last fall of the total
 		` 0 held, 0 lost; 12 jobs done, 0 failed`,
