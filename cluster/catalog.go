@@ -20,6 +20,9 @@ type Offer struct {
 	MaxRequest int64 `json:"max_request"`
 	// MaxOpen limits the requests without an answer; at least 1.
 	MaxOpen int64 `json:"max_open"`
+	// Latency is how long tokens take from the request until they count; 0
+	// where the provider does not say.
+	Latency Duration `json:"latency,omitempty"`
 	// Published is when the provider said so.
 	Published Time `json:"published"`
 	// Refusals in a row, and until when they keep us from asking again.

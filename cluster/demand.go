@@ -5,27 +5,36 @@ import (
 	"slices"
 )
 
-// Demand is what a session wanted of one offer and could not place on real
-// capacity. Loans that are intended upon it use it up; the next session
-// replaces it.
+// Demand is what a session wanted and could not place on real capacity,
+// addressed to one offer of tokens or to one template of hosts: it has a
+// Resource or a Template. Loans and hosts that are intended upon it use it up;
+// the next session replaces it.
 type Demand struct {
-	Resource string `json:"resource"`
+	Resource string `json:"resource,omitempty"`
+	Template string `json:"template,omitempty"`
 	Provider string `json:"provider"`
-	Units    int64  `json:"units"`
+	// Units are tokens of the resource, or hosts of the template.
+	Units int64 `json:"units"`
 	// Jobs are the ids of the waiting jobs that the units would let run.
-	Jobs   []int64 `json:"jobs"`
-	Reason string  `json:"reason"`
+	Jobs []int64 `json:"jobs"`
+	// Price is that of all units together.
+	Price  Price  `json:"price,omitempty"`
+	Reason string `json:"reason"`
 }
 
-// CompareDemand orders demand by resource, then provider.
+// CompareDemand orders demand by resource, then template, then provider.
 func CompareDemand(a, b Demand) int {
-	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Provider, b.Provider))
+	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Template, b.Template), cmp.Compare(a.Provider, b.Provider))
 }
 
-// IdleSupply is what a session found unused of one resource: units that no
-// running job uses, no waiting job reserves and that are not kept back.
+// IdleSupply is what a session found unused: units of one resource that no
+// running job uses, no waiting job reserves and that are not kept back; or one
+// host that has no job and that no waiting job is about to get.
 type IdleSupply struct {
-	Resource string `json:"resource"`
+	Resource string `json:"resource,omitempty"`
+	Host     string `json:"host,omitempty"`
+	// Template is that of the host; empty where the cluster owns it.
+	Template string `json:"template,omitempty"`
 	Units    int64  `json:"units"`
 	// Since is when the unit that has been idle longest became so.
 	Since Time `json:"since"`

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -78,6 +79,9 @@ func TestJobsAreRefusedWithPlaceAndRemedy(t *testing.T) {
 		{Name: "verdi", Owned: 2},
 		{Name: "spare", Owned: 2, KeepBack: 3},
 	}
+	hosts = append(hosts, Host{
+		Name: "node3", CPUs: 4, MemoryMB: 500, Countables: map[string]int64{"gpus": 2}, Features: []string{"avx512"}, Attributes: map[string]string{"site": "z1"},
+	})
 	run := []string{"make", "sim"}
 	tests := []struct {
 		name    string
@@ -100,6 +104,30 @@ func TestJobsAreRefusedWithPlaceAndRemedy(t *testing.T) {
 		{name: "more than the limits allow", in: JobSpec{Command: run, CPUs: 1, Tokens: map[string]int64{"vcs": 12}}, want: []string{"tokens.vcs: 12 units can never be had: the limit is 11 (owned 4 + max borrowed 8 - kept back 1); ask for fewer, or raise the limit"}},
 		{name: "more than is owned", in: JobSpec{Command: run, CPUs: 1, Tokens: map[string]int64{"verdi": 3}}, want: []string{"tokens.verdi: the limit is 2 (owned 2 + max borrowed 0 - kept back 0)"}},
 		{name: "all is kept back", in: JobSpec{Command: run, CPUs: 1, Tokens: map[string]int64{"spare": 1}}, want: []string{"tokens.spare: the limit is 0"}},
+		{name: "tokens beside a choice of them", in: JobSpec{Command: run, CPUs: 1, Tokens: map[string]int64{"vcs": 10}, Alternatives: []map[string]int64{{"verdi": 2}, {"vcs": 1}}}},
+		{name: "what one host has", in: JobSpec{Command: run, CPUs: 4, Countables: map[string]int64{"gpus": 2}, Constraint: "avx512 & site=z1 & !old", Exclusive: true, Nodes: 1, After: []int64{3, 1}, NotBefore: 5, Array: 3, Queue: "night"}},
+		{name: "the constraint is met elsewhere", in: JobSpec{Command: run, CPUs: 8, Constraint: "!avx512"}},
+		{name: "more of a countable than any has", in: JobSpec{Command: run, CPUs: 1, Countables: map[string]int64{"gpus": 3}}, want: []string{"countables.gpus: no host can ever give 3 gpus; the most on any is 2; ask for what one host has"}},
+		{name: "a countable that none has", in: JobSpec{Command: run, CPUs: 1, Countables: map[string]int64{"disks": 1}}, want: []string{"countables.disks: no host can ever give 1 disks; the most on any is 0"}},
+		{name: "none of a countable that none has", in: JobSpec{Command: run, CPUs: 1, Countables: map[string]int64{"disks": 0}}},
+		{name: "a feature that none has", in: JobSpec{Command: run, CPUs: 1, Constraint: "avx2 | site=z2"}, want: []string{`constraint: no host meets "avx2 | site=z2"; the features of hosts are avx512, site=z1; ask for what one host has`}},
+		{name: "not on one host", in: JobSpec{Command: run, CPUs: 8, Countables: map[string]int64{"gpus": 1}, Constraint: "avx512"}, want: []string{`cpus: no one host has all of it: 8 cpus with 0 MB, 1 gpus, the constraint "avx512"; ask for what one host has`}},
+		{name: "no constraint", in: JobSpec{Command: run, CPUs: 1, Constraint: "a b"}, want: []string{`constraint: constraint "a b" has 'b' at column 3, where an operator or the end should be; write features joined by`}},
+		{name: "a long constraint", in: JobSpec{Command: run, CPUs: 1, Constraint: strings.Repeat("a", 1001)}, want: []string{"constraint: the constraint has 1001 bytes; write at most 1000"}},
+		{name: "a queue", in: JobSpec{Command: run, CPUs: 1, Queue: "late night"}, want: []string{`queue: name "late night" is not valid`}},
+		{name: "nodes", in: JobSpec{Command: run, CPUs: 1, Nodes: -1}, want: []string{"nodes: -1 is negative"}},
+		{name: "very many nodes", in: JobSpec{Command: run, CPUs: 1, Nodes: 1_000_001}, want: []string{"nodes: 1000001 is too large to count with; write at most 1000000"}},
+		{name: "an array", in: JobSpec{Command: run, CPUs: 1, Array: -1}, want: []string{"array: -1 is negative"}},
+		{name: "a very long array", in: JobSpec{Command: run, CPUs: 1, Array: 10_000_001}, want: []string{"array: 10000001 is too large to count with"}},
+		{name: "absurd cpus", in: JobSpec{Command: run, CPUs: 1<<63 - 1}, want: []string{"cpus: 9223372036854775807 is too large to count with"}},
+		{name: "countables", in: JobSpec{Command: run, CPUs: 1, Countables: map[string]int64{"gpus": -1, "hosts": 1, "a b": 1}}, want: []string{`countables.a b: name "a b" is not valid`, "countables.gpus: -1 is negative", `countables.hosts: a countable cannot be called "hosts"`}},
+		{name: "after", in: JobSpec{Command: run, CPUs: 1, After: []int64{2, 0, 2}}, want: []string{"after[1]: 0 is no job id; name jobs by their numbers, from 1", "after[2]: job 2 is named twice"}},
+		{name: "not before", in: JobSpec{Command: run, CPUs: 1, NotBefore: -1}, want: []string{"not_before: -1 is negative"}},
+		{name: "an endless time limit", in: JobSpec{Command: run, CPUs: 1, TimeLimit: 100_000 * Hour}, want: []string{"time_limit: 100000h0m0s is longer than 87840h0m0s; write less, or leave it out"}},
+		{name: "an empty alternative", in: JobSpec{Command: run, CPUs: 1, Alternatives: []map[string]int64{{"vcs": 1}, {}}}, want: []string{"alternatives[1]: the alternative has no tokens"}},
+		{name: "an alternative of nothing", in: JobSpec{Command: run, CPUs: 1, Alternatives: []map[string]int64{{"vsc": 1, "vcs": 0}}}, want: []string{"alternatives[0].vcs: 0 units cannot be taken", `alternatives[0].vsc: there is no shared resource "vsc"`}},
+		{name: "an alternative on top of too many", in: JobSpec{Command: run, CPUs: 1, Tokens: map[string]int64{"vcs": 10}, Alternatives: []map[string]int64{{"vcs": 2}}}, want: []string{"alternatives[0].vcs: 2 units beside 10 in tokens can never be had: the limit is 11"}},
+		{name: "very many alternatives", in: JobSpec{Command: run, CPUs: 1, Alternatives: slices.Repeat([]map[string]int64{{"vcs": 1}}, 65)}, want: []string{"alternatives: there are 65 alternatives; give at most 64"}},
 		{name: "all at once, in order", in: JobSpec{Tokens: map[string]int64{"z": 1, "a": 1}}, want: []string{"command: no command", "cpus: cannot run", "tokens.a: no shared resource", "tokens.z: no shared resource"}},
 	}
 	for _, test := range tests {

@@ -55,12 +55,19 @@ func TestAJobEndsOnce(t *testing.T) {
 	}
 }
 
-func TestDemandIsOrderedByResourceThenProvider(t *testing.T) {
-	got := []Demand{{Resource: "b", Provider: "a"}, {Resource: "a", Provider: "b"}, {Resource: "a", Provider: "a"}}
+func TestDemandIsOrderedByResourceThenTemplateThenProvider(t *testing.T) {
+	got := []Demand{
+		{Resource: "b", Provider: "a"},
+		{Template: "d", Provider: "a"},
+		{Resource: "a", Provider: "b"},
+		{Template: "c", Provider: "b"},
+		{Resource: "a", Provider: "a"},
+		{Template: "c", Provider: "a"},
+	}
 	slices.SortFunc(got, CompareDemand)
-	for i, want := range []string{"aa", "ab", "ba"} {
-		if got[i].Resource+got[i].Provider != want {
-			t.Errorf("row %d is of %s and %s", i, got[i].Resource, got[i].Provider)
+	for i, want := range []string{"ca", "cb", "da", "aa", "ab", "ba"} {
+		if d := got[i]; d.Resource+d.Template+d.Provider != want {
+			t.Errorf("row %d is %+v, want %s", i, d, want)
 		}
 	}
 }

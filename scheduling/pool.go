@@ -1,17 +1,16 @@
 package scheduling
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
+	"slices"
 
 	"xce.internal/elastic/cluster"
 )
 
 // pool is the supply of one resource during a session.
 type pool struct {
-	resource Resource
-	// ceiling is the most units that a job can ever have.
-	ceiling int64
+	resource *Resource
 	// free is what the next job may take: waiting jobs before it have taken
 	// theirs. It is negative where they need more than there is, or where more
 	// is in use or kept back.
@@ -19,11 +18,15 @@ type pool struct {
 	// unreserved is what is free for the jobs that are tried on virtual supply;
 	// those before have taken only what there was.
 	unreserved int64
-	// reserved is what those before have taken of it.
-	reserved int64
+	// realUnreserved and allComing are unreserved and coming as the real pass
+	// left them.
+	realUnreserved, allComing int64
+	// reserved tells whether those before have taken any of it.
+	reserved bool
 	// coming is what requested loans will bring and no job counts on yet.
-	coming int64
-	// room is what the limit leaves when all the headroom is borrowed.
+	coming   int64
+	arrivals []arrival
+	// room is what the limit allows to borrow now.
 	room int64
 	// waiter is the first job that must wait for running jobs to give tokens
 	// back; those behind it raise no demand.
@@ -33,15 +36,38 @@ type pool struct {
 	noMore []string
 }
 
+// arrival is what a requested loan will bring.
+type arrival struct {
+	at    cluster.Time
+	units int64
+}
+
 // source is the headroom of one lender's offer.
 type source struct {
-	provider string
+	offer    cluster.Offer
+	cost     int64 // of one unit; see cost
 	headroom int64
 	taken    int64
 	jobs     []int64
 }
 
-func newPool(r Resource, offers []cluster.Offer, now cluster.Time) *pool {
+// ceiling is the most units of a resource that a job can ever have.
+func (e *Engine) ceiling(i int32) int64 {
+	r := &e.resources[i]
+	return max(r.Ceiling(), r.Total+requested(r)-r.KeepBack)
+}
+
+// requested is what the open requests of a resource will bring.
+func requested(r *Resource) (units int64) {
+	for _, l := range r.Loans {
+		if l.State == cluster.LoanRequested {
+			units += l.Units
+		}
+	}
+	return units
+}
+
+func newPool(r *Resource, offers []cluster.Offer, now cluster.Time) *pool {
 	free := r.Total - r.InUse - r.KeepBack
 	p := &pool{resource: r, free: free, unreserved: free}
 	var borrowed int64
@@ -49,34 +75,69 @@ func newPool(r Resource, offers []cluster.Offer, now cluster.Time) *pool {
 		borrowed += l.Borrowed
 		if l.State == cluster.LoanRequested {
 			p.coming += l.Units
+			offer, _ := cluster.FindOffer(offers, l.Provider, r.Name)
+			p.arrivals = append(p.arrivals, arrival{at: l.Intended.Add(offer.Latency), units: l.Units})
 		}
 	}
-	p.ceiling = max(r.Ceiling(), r.Total+p.coming-r.KeepBack)
 	if r.Elastic == nil {
 		return p
 	}
 	p.room = max(r.Elastic.MaxBorrowed-p.coming-borrowed, 0)
 	for _, lender := range r.Elastic.Lenders {
-		headroom, why := headroomOf(lender, r, offers, now)
+		offer, headroom, why := headroomOf(lender, r, offers, now)
 		p.noMore = append(p.noMore, why)
-		if headroom = min(headroom, p.room); headroom > 0 {
-			p.sources = append(p.sources, &source{provider: lender, headroom: headroom})
-			p.room -= headroom
+		if headroom > 0 {
+			hold := max(offer.MinimumHold, r.MinimumHold())
+			p.sources = append(p.sources, &source{offer: offer, headroom: headroom, cost: cost(offer.Price, hold, offer.BillingStep, usualUse)})
 		}
 	}
+	slices.SortStableFunc(p.sources, func(a, b *source) int { return cmp.Compare(a.cost, b.cost) })
+	p.limit()
 	return p
 }
 
+// limit cuts the headroom of the sources, the last ones first, to the room.
+func (p *pool) limit() {
+	room := p.room
+	for i, src := range p.sources {
+		src.headroom = min(src.headroom, room)
+		if room -= src.headroom; src.headroom == 0 {
+			p.sources = p.sources[:i]
+			return
+		}
+	}
+}
+
+// limited tells whether it is the limit that keeps the pool from borrowing more.
+func (p *pool) limited() bool {
+	room := p.room
+	for _, src := range p.sources {
+		room -= src.headroom
+	}
+	return room <= 0
+}
+
+// keep remembers the pool as the real pass leaves it; putBack makes it so again.
+func (p *pool) keep() { p.realUnreserved, p.allComing = p.unreserved, p.coming }
+
+func (p *pool) putBack() {
+	p.unreserved, p.coming = p.realUnreserved, p.allComing
+	p.reserved, p.waiter = false, 0
+	for _, src := range p.sources {
+		src.taken, src.jobs = 0, nil
+	}
+}
+
 // headroomOf answers what a lender could give now, and why not more.
-func headroomOf(lender string, r Resource, offers []cluster.Offer, now cluster.Time) (int64, string) {
+func headroomOf(lender string, r *Resource, offers []cluster.Offer, now cluster.Time) (cluster.Offer, int64, string) {
 	offer, found := cluster.FindOffer(offers, lender, r.Name)
 	switch {
 	case !found:
-		return 0, lender + " has offered nothing"
+		return offer, 0, lender + " has offered nothing"
 	case now < offer.BackoffUntil:
-		return 0, fmt.Sprintf("%s refused and is left alone until %s", lender, offer.BackoffUntil.Stamp())
+		return offer, 0, fmt.Sprintf("%s refused and is left alone until %s", lender, offer.BackoffUntil.Stamp())
 	}
-	return headroomNow(offer, r.Loans), lender + " has no more headroom now"
+	return offer, headroomNow(offer, r.Loans), lender + " has no more headroom now"
 }
 
 // headroomNow is what an offer still allows: our own requests since it was
@@ -91,48 +152,55 @@ func headroomNow(o cluster.Offer, loans []cluster.Loan) int64 {
 	return max(headroom, 0)
 }
 
-// share says how one job's need could be met. Where more is in use or kept back
-// than there is, what is free is negative, and made up for first.
+// share says how one job's need of a pool could be met. Where more is in use or
+// kept back than there is, what is free is negative, and made up for first.
 type share struct {
-	pool                  *pool
-	need, free, coming    int64
-	reserved              int64   // for earlier jobs
-	fromSources           []int64 // by the pool's sources
-	lacking, fromHeadroom int64
+	pool               *pool
+	need, free, coming int64
+	reserved           bool    // of what is free, for earlier jobs
+	borrowed           []int64 // by the pool's sources
+	fromHeadroom       int64
+	lacking            int64
+	cost               int64
 }
 
-// offer works out how `units` could be met, and takes nothing.
-func (p *pool) offer(units int64) share {
-	sh := share{pool: p, need: units, reserved: p.reserved, fromSources: make([]int64, len(p.sources))}
+// offer works out how `units` could be met, and takes nothing. Quiet jobs may
+// not borrow. It uses the old value's memory.
+func (sh *share) offer(p *pool, units int64, quiet bool) {
+	*sh = share{pool: p, need: units, reserved: p.reserved, borrowed: sh.borrowed[:0]}
 	sh.free = min(units, p.unreserved)
 	sh.coming = min(units-sh.free, p.coming)
 	sh.lacking = units - sh.free - sh.coming
-	for i, src := range p.sources {
+	for _, src := range p.sources {
 		n := min(sh.lacking, src.headroom-src.taken)
-		sh.fromSources[i] = n
+		if quiet {
+			n = 0
+		}
+		sh.borrowed = append(sh.borrowed, n)
 		sh.lacking -= n
 		sh.fromHeadroom += n
+		sh.cost += n * src.cost
 	}
-	return sh
 }
 
-// take takes the share for a job, and tells whether anything of it is to be borrowed.
-func (sh share) take(job int64) bool {
+// take takes the share for a job.
+func (sh *share) take(job int64) {
 	sh.takeFree()
 	sh.pool.coming -= sh.coming
-	for i, n := range sh.fromSources {
+	for i, n := range sh.borrowed {
 		if n > 0 {
 			src := sh.pool.sources[i]
 			src.taken += n
-			src.jobs = append(src.jobs, job)
+			if last := len(src.jobs) - 1; last < 0 || src.jobs[last] != job {
+				src.jobs = append(src.jobs, job)
+			}
 		}
 	}
-	return sh.fromHeadroom > 0
 }
 
 // reserve keeps what is free and coming for a job that must wait. Where it waits
 // for more, no later job may borrow before it.
-func (sh share) reserve(job int64) {
+func (sh *share) reserve(job int64) {
 	sh.takeFree()
 	sh.pool.coming -= sh.coming
 	if sh.free+sh.coming < sh.need && sh.pool.waiter == 0 {
@@ -140,10 +208,15 @@ func (sh share) reserve(job int64) {
 	}
 }
 
-func (sh share) takeFree() {
+func (sh *share) takeFree() {
 	sh.pool.unreserved -= sh.free
-	sh.pool.reserved += max(sh.free, 0)
+	if sh.free > 0 {
+		sh.pool.reserved = true
+	}
 }
+
+// drained tells whether nothing is left of the pool for a job that waits.
+func (p *pool) drained() bool { return p.unreserved <= 0 && p.coming <= 0 }
 
 // demand answers what was taken of each source.
 func (p *pool) demand() []cluster.Demand {
@@ -153,32 +226,24 @@ func (p *pool) demand() []cluster.Demand {
 			continue
 		}
 		rows = append(rows, cluster.Demand{
-			Resource: p.resource.Name, Provider: src.provider, Units: src.taken, Jobs: src.jobs,
-			Reason: fmt.Sprintf("%s %s for nothing but tokens: %d more %s", jobList(src.jobs), waits(src.jobs), src.taken, p.resource.Name),
+			Resource: p.resource.Name, Provider: src.offer.Provider, Units: src.taken, Jobs: src.jobs,
+			Price:  src.offer.Price * cluster.Price(src.taken),
+			Reason: fmt.Sprintf("%s %s for %d more %s", jobList(src.jobs), waits(src.jobs), src.taken, p.resource.Name),
 		})
 	}
 	return rows
 }
 
-func waits(jobs []int64) string {
-	if len(jobs) == 1 {
-		return "waits"
-	}
-	return "wait"
-}
+// usualUse is how long a host or a token is counted to be used where the jobs
+// at hand have no time limit.
+const usualUse = cluster.Hour
 
-// jobList names the first jobs of a list in words.
-func jobList(jobs []int64) string {
-	const most = 5
-	names := make([]string, 0, most)
-	for _, id := range jobs[:min(len(jobs), most)] {
-		names = append(names, fmt.Sprintf("%d", id))
+// cost is what one unit costs for the jobs at hand, in millionths: it is paid
+// for until its minimum hold is over, and for whole billing steps.
+func cost(price cluster.Price, hold, step, use cluster.Duration) int64 {
+	paid := max(hold, use)
+	if step > 0 {
+		paid = (paid + step - 1) / step * step
 	}
-	switch {
-	case len(jobs) == 1:
-		return "job " + names[0]
-	case len(jobs) > most:
-		return fmt.Sprintf("jobs %s and %d more", strings.Join(names, ", "), len(jobs)-most)
-	}
-	return "jobs " + strings.Join(names, ", ")
+	return int64(price) * int64(paid/cluster.Second) / int64(cluster.Hour/cluster.Second)
 }

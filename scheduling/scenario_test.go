@@ -73,15 +73,26 @@ func read(t *testing.T, text string) (in Input) {
 func render(r Result) string {
 	var b strings.Builder
 	for _, s := range r.Starts {
-		fmt.Fprintf(&b, "job %d starts on %s\n", s.Job, s.Host)
+		fmt.Fprintf(&b, "job %d%s starts on %s%s\n", s.Job, element(s.Element), strings.Join(s.Hosts, ", "), alternative(s.Alternative))
+	}
+	for _, res := range r.Reservations {
+		fmt.Fprintf(&b, "job %d is promised %s at %s\n", res.Job, strings.Join(res.Hosts, ", "), res.At.Clock())
 	}
 	for _, u := range r.Unplaced {
-		fmt.Fprintf(&b, "job %d (%s) %s\n", u.Job, u.Code, u.Why)
+		fmt.Fprintf(&b, "%s (%s) %s\n    to change: %s\n", who(u), u.Code, u.Why, u.Change)
 	}
 	for _, d := range r.Demand {
-		fmt.Fprintf(&b, "demand: %d %s from %s, because %s\n", d.Units, d.Resource, d.Provider, d.Reason)
+		what := d.Resource
+		if what == "" {
+			what = hostsOf(d.Units, d.Template)
+		}
+		fmt.Fprintf(&b, "demand: %d %s from %s at %s, because %s\n", d.Units, what, d.Provider, d.Price, d.Reason)
 	}
 	for _, idle := range r.Idle {
+		if idle.Host != "" {
+			fmt.Fprintf(&b, "idle: %s since %s\n", idle.Host, idle.Since.Clock())
+			continue
+		}
 		fmt.Fprintf(&b, "idle: %d %s since %s", idle.Units, idle.Resource, idle.Since.Clock())
 		for i, lot := range r.Clocks[idle.Resource] {
 			fmt.Fprintf(&b, "%s %d since %s", []string{":", ","}[min(i, 1)], lot.Units, lot.Since.Clock())
@@ -89,4 +100,26 @@ func render(r Result) string {
 		fmt.Fprintln(&b)
 	}
 	return b.String()
+}
+
+func who(u Unplaced) string {
+	text := jobList(u.Jobs)
+	if u.Count > int64(len(u.Jobs)) {
+		text += fmt.Sprintf(", %d elements", u.Count)
+	}
+	return text
+}
+
+func element(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" element %d", n)
+}
+
+func alternative(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" with alternative %d", n)
 }

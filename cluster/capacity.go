@@ -1,0 +1,101 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Limits of what one host, or one host of a template, can say of itself.
+const (
+	// MostCountables is how many different countables one cluster can have.
+	MostCountables = 64
+	mostFeature    = 200 // bytes
+)
+
+// Capacity is what a host has for jobs.
+type Capacity struct {
+	CPUs, MemoryMB int64
+	Countables     map[string]int64
+	Features       []string
+	Attributes     map[string]string
+}
+
+// Capacity answers what h has for jobs.
+func (h Host) Capacity() Capacity {
+	return Capacity{h.CPUs, h.MemoryMB, h.Countables, h.Features, h.Attributes}
+}
+
+// Has tells whether a constraint finds the feature: one of Features, or an
+// attribute with its value, as in "site=z1".
+func (c Capacity) Has(feature string) bool {
+	if slices.Contains(c.Features, feature) {
+		return true
+	}
+	name, value, ok := strings.Cut(feature, "=")
+	has, known := c.Attributes[name]
+	return ok && known && has == value
+}
+
+// FeatureNames answers every feature that Has knows, sorted.
+func (c Capacity) FeatureNames() []string {
+	names := slices.Clone(c.Features)
+	for name, value := range c.Attributes {
+		names = append(names, name+"="+value)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Validate checks what a host says of itself. Paths begin with `at`, such as
+// "hosts[2].", which may be empty.
+func (c Capacity) Validate(at string) Problems {
+	var ps Problems
+	ps.count(at+"cpus", c.CPUs, mostUnits)
+	ps.count(at+"memory_mb", c.MemoryMB, mostUnits)
+	ps.countables(at+"countables", c.Countables)
+	for i, f := range c.Features {
+		ps.feature(fmt.Sprintf("%sfeatures[%d]", at, i), "feature", f)
+		if slices.Contains(c.Features[:i], f) {
+			ps.add(fmt.Sprintf("%sfeatures[%d]", at, i), fmt.Sprintf("feature %q is named twice", f), "name each once")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Attributes)) {
+		path := at + "attributes." + name
+		if strings.Contains(name, "=") {
+			ps.add(path, fmt.Sprintf("attribute %q has an equals sign in its name", name), "write the name without it")
+		}
+		ps.feature(path, "attribute", name)
+		ps.feature(path, "value", c.Attributes[name])
+	}
+	return ps
+}
+
+// feature refuses what no constraint could ask for.
+func (ps *Problems) feature(path, what, text string) {
+	if text == "" || len(text) > mostFeature || strings.ContainsAny(text, constraintSigns) || strings.ContainsFunc(text, isControl) {
+		ps.add(path, fmt.Sprintf("%s %q cannot be asked for in a constraint", what, text),
+			fmt.Sprintf("use 1 to %d bytes without blanks and without & | ! ( )", mostFeature))
+	}
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+
+// ownNames are what hosts have beside countables, so that no countable can be
+// called that.
+var ownNames = []string{"cpus", "memory_mb", "hosts"}
+
+func (ps *Problems) countables(path string, countables map[string]int64) {
+	if len(countables) > MostCountables {
+		ps.add(path, fmt.Sprintf("there are %d countables", len(countables)), fmt.Sprintf("name at most %d", MostCountables))
+	}
+	for _, name := range slices.Sorted(maps.Keys(countables)) {
+		at := path + "." + name
+		ps.name(at, name)
+		if slices.Contains(ownNames, name) {
+			ps.add(at, fmt.Sprintf("a countable cannot be called %q", name), "give cpus and memory_mb beside the countables, or use another name")
+		}
+		ps.count(at, countables[name], mostUnits)
+	}
+}

@@ -1,0 +1,61 @@
+package cluster
+
+// Template is a kind of host that a provider can make, and what the provider
+// says of it now.
+type Template struct {
+	Name     string `json:"name"`
+	Provider string `json:"provider"`
+	// What one host has for jobs; what its system keeps for itself is left out.
+	CPUs       int64             `json:"cpus"`
+	MemoryMB   int64             `json:"memory_mb"`
+	Countables map[string]int64  `json:"countables,omitempty"`
+	Features   []string          `json:"features,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+	// Headroom is how many more hosts the provider could make now.
+	Headroom int64 `json:"headroom"`
+	// Quotas name the limits that the template shares with others.
+	Quotas []string `json:"quotas,omitempty"`
+	// Price is that of one host.
+	Price Price `json:"price"`
+	// MinimumHold is how long a host must be kept.
+	MinimumHold Duration `json:"minimum_hold"`
+	// BillingStep is the length of time that is paid for once begun; 0 means none.
+	BillingStep Duration `json:"billing_step,omitempty"`
+	// Latency is how long a host takes from the request until it has joined.
+	Latency Duration `json:"latency,omitempty"`
+	// Preference decides between templates that cost and waste the same; the
+	// lowest first.
+	Preference int64 `json:"preference,omitempty"`
+	// Published is when the provider said so.
+	Published Time `json:"published"`
+	// Refusals in a row, and until when they keep us from asking again.
+	Refusals     int64 `json:"refusals,omitempty"`
+	BackoffUntil Time  `json:"backoff_until,omitempty"`
+}
+
+// Quota is a provider's limit on what several templates have together.
+type Quota struct {
+	Name string `json:"name"`
+	// Counts is what is limited: "hosts", "cpus", "memory_mb" or a countable.
+	Counts string `json:"counts"`
+	Limit  int64  `json:"limit"`
+	// Used is what hosts that exist already take of it.
+	Used int64 `json:"used"`
+	// Published is when the provider said so; what was asked for later is not in Used.
+	Published Time `json:"published"`
+}
+
+// ExpectedHost is a host that was asked for and has not joined yet.
+type ExpectedHost struct {
+	ID       string `json:"id"`
+	Template string `json:"template"`
+	// What the host will have; it is charged to headroom and quotas as this.
+	CPUs       int64             `json:"cpus"`
+	MemoryMB   int64             `json:"memory_mb"`
+	Countables map[string]int64  `json:"countables,omitempty"`
+	Features   []string          `json:"features,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"`
+	// Requested is when it was asked for, Expected when it should join.
+	Requested Time `json:"requested"`
+	Expected  Time `json:"expected"`
+}

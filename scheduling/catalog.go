@@ -1,0 +1,217 @@
+package scheduling
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"xce.internal/elastic/cluster"
+)
+
+// template is a kind of host that a provider can make.
+type template struct {
+	cluster.Template
+	size     []int64
+	features map[string]bool
+	quotas   []int32 // places in Engine.quotas
+}
+
+// quota is a limit that several templates share, and which dimension it counts;
+// hosts where that is negative.
+type quota struct {
+	cluster.Quota
+	dim int
+}
+
+const countHosts = -1
+
+// charge is what one host of the size takes of the quota.
+func (q quota) charge(size []int64) int64 {
+	if q.dim == countHosts {
+		return 1
+	}
+	return size[q.dim]
+}
+
+// expected is a host that was asked for.
+type expected struct {
+	cluster.ExpectedHost
+	kind int32
+	size []int64
+}
+
+// templateSet is the templates that a class may use.
+type templateSet struct {
+	list []int32
+	bits []uint64
+	key  string
+	// largest is the most that any of them has, by dimension.
+	largest []int64
+}
+
+func (ts *templateSet) has(t int32) bool { return ts.bits[t/64]>>(t%64)&1 == 1 }
+
+// both answers the templates that are in a and in b.
+func (e *Engine) both(a, b *templateSet) *templateSet {
+	if a == b {
+		return a
+	}
+	bits := slices.Clone(a.bits)
+	for i := range bits {
+		bits[i] &= b.bits[i]
+	}
+	return e.setOf(bits)
+}
+
+// setOf answers the one set with these bits.
+func (e *Engine) setOf(bits []uint64) *templateSet {
+	e.setKey = e.setKey[:0]
+	for _, word := range bits {
+		e.setKey = binary.BigEndian.AppendUint64(e.setKey, word)
+	}
+	if ts, known := e.templateSets[string(e.setKey)]; known {
+		return ts
+	}
+	ts := &templateSet{bits: slices.Clone(bits), key: string(e.setKey), largest: make([]int64, e.dims.count())}
+	for t := range e.templates {
+		if ts.has(int32(t)) {
+			ts.list = append(ts.list, int32(t))
+			grow(ts.largest, e.templates[t].size)
+		}
+	}
+	e.templateSets[ts.key] = ts
+	return ts
+}
+
+// grow makes a as large as b in every dimension.
+func grow(a, b []int64) {
+	for d, n := range b {
+		a[d] = max(a[d], n)
+	}
+}
+
+// templatesFor answers the templates that the constraint allows and that are
+// large enough.
+func (e *Engine) templatesFor(constraint cluster.Constraint, need []int64) *templateSet {
+	e.setBits = append(e.setBits[:0], make([]uint64, (len(e.templates)+63)/64)...)
+	for t := range e.templates {
+		tmpl := &e.templates[t]
+		if covers(tmpl.size, need) && constraint.Holds(func(f string) bool { return tmpl.features[f] }) {
+			e.setBits[t/64] |= 1 << (t % 64)
+		}
+	}
+	return e.setOf(e.setBits)
+}
+
+// wideFor answers the templates that the constraint allows and that have some of
+// everything that is needed, if perhaps too little.
+func (e *Engine) wideFor(text string, constraint cluster.Constraint, need []int64) *templateSet {
+	some := make([]int64, len(need))
+	key := []byte(text)
+	for d, n := range need {
+		some[d] = min(n, 1)
+		key = append(key, byte(some[d]))
+	}
+	wide, known := e.wides[string(key)]
+	if !known {
+		wide = e.templatesFor(constraint, some)
+		e.wides[string(key)] = wide
+	}
+	return wide
+}
+
+// covers tells whether a has at least b of everything.
+func covers(a, b []int64) bool {
+	for d, n := range b {
+		if a[d] < n {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *Engine) takeCatalog(in Input) {
+	for _, q := range in.Quotas {
+		dim, known := e.dims.index[q.Counts]
+		if !known {
+			dim = countHosts // nothing else is counted by a name that nothing has
+		}
+		e.quotas = append(e.quotas, quota{Quota: q, dim: dim})
+	}
+	slices.SortFunc(e.quotas, func(a, b quota) int { return cmp.Compare(a.Name, b.Name) })
+	for _, t := range in.Templates {
+		taken := template{Template: t, size: make([]int64, e.dims.count()), features: map[string]bool{}}
+		e.dims.size(taken.size, t.CPUs, t.MemoryMB, t.Countables)
+		for _, f := range t.Features {
+			taken.features[f] = true
+		}
+		for name, value := range t.Attributes {
+			taken.features[name+"="+value] = true
+		}
+		for i := range e.quotas {
+			if slices.Contains(t.Quotas, e.quotas[i].Name) {
+				taken.quotas = append(taken.quotas, int32(i))
+			}
+		}
+		e.templates = append(e.templates, taken)
+	}
+	slices.SortFunc(e.templates, func(a, b template) int {
+		return cmp.Or(cmp.Compare(a.Preference, b.Preference), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Provider, b.Provider))
+	})
+}
+
+func (e *Engine) takeExpected(hosts []cluster.ExpectedHost) {
+	hosts = slices.Clone(hosts)
+	slices.SortFunc(hosts, func(a, b cluster.ExpectedHost) int { return cmp.Compare(a.ID, b.ID) })
+	for _, h := range hosts {
+		x := expected{ExpectedHost: h, size: make([]int64, e.dims.count())}
+		e.dims.size(x.size, h.CPUs, h.MemoryMB, h.Countables)
+		x.kind = e.kinds.of(x.size, h.Features, h.Attributes)
+		e.expected = append(e.expected, x)
+	}
+	// Jobs take the smallest that does.
+	slices.SortFunc(e.expected, func(a, b expected) int { return cmp.Or(slices.Compare(a.size, b.size), cmp.Compare(a.ID, b.ID)) })
+}
+
+// headrooms answers how many hosts each template could give now: what was asked
+// for since it was published has taken of it, and a provider that refused is
+// left alone.
+func (e *Engine) headrooms(into []int64, now cluster.Time) []int64 {
+	into = into[:0]
+	for i := range e.templates {
+		t := &e.templates[i]
+		headroom := t.Headroom
+		if now < t.BackoffUntil {
+			headroom = 0
+		}
+		for j := range e.expected {
+			if x := &e.expected[j]; x.Template == t.Name && x.Requested > t.Published {
+				headroom--
+			}
+		}
+		into = append(into, max(headroom, 0))
+	}
+	return into
+}
+
+// quotasLeft answers what is left of each quota; what was asked for since it was
+// published is charged as what it will have.
+func (e *Engine) quotasLeft(into []int64) []int64 {
+	into = into[:0]
+	for i := range e.quotas {
+		q := &e.quotas[i]
+		left := q.Limit - q.Used
+		for j := range e.expected {
+			x := &e.expected[j]
+			if x.Requested > q.Published && e.underQuota(x.Template, int32(i)) {
+				left -= q.charge(x.size)
+			}
+		}
+		into = append(into, max(left, 0))
+	}
+	return into
+}
+
+func (e *Engine) underQuota(name string, q int32) bool {
+	return slices.ContainsFunc(e.templates, func(t template) bool { return t.Name == name && slices.Contains(t.quotas, q) })
+}

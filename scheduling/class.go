@@ -1,0 +1,340 @@
+package scheduling
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"xce.internal/elastic/cluster"
+)
+
+// forever is later than every instant of a cluster's life: when a job without a
+// time limit is counted to end. A time limit may reach beyond it.
+const forever cluster.Time = 1 << 60
+
+// noLimit is the time limit of a job that has none.
+const noLimit = cluster.Duration(2 * forever)
+
+// class is all jobs with the same needs: where one of them finds no place, no
+// later one does.
+type class struct {
+	*footprint
+	// job is one of them, for words.
+	job   *cluster.Job
+	size  int64 // see Engine.sizeOf
+	limit cluster.Duration
+	// kinds and templates are those that its constraint allows and that are large
+	// enough; wide has also templates that only have too little of what it needs.
+	kinds           []int32
+	templates, wide *templateSet
+	// never, where it has a code, is why its jobs can never run.
+	never verdict
+	// thresholds are those that its demand must meet one of; see Threshold.
+	thresholds []scope
+
+	// promises are the reservations of its first jobs that stand from one session
+	// to the next, where every job is a class of its own; see Engine.enqueue.
+	promises []promise
+	alone    bool
+	key      string
+	listed   bool // among Engine.classes
+
+	queue  []entry // the waiting ones from head on, in session order
+	head   int
+	sorted bool
+	// waiting is how many of its jobs (elements of arrays one by one) wait.
+	waiting int64
+	pass    classPass
+}
+
+// classPass is what one session has found out about a class.
+type classPass struct {
+	cursor cursor
+	// noHost tells that real hosts do not take it now, noToken that the tokens
+	// that are free do not do.
+	noHost, noToken bool
+	witness         int32 // a host that took a job of it
+	// quiet classes raise no demand: their threshold is not met.
+	quiet bool
+	// skipped are its first jobs, whose reservations come before new supply;
+	// admitted are those after them that get what is coming or asked for, and
+	// onReal the first of these, which lack tokens only.
+	skipped, admitted, onReal int64
+	tokens                    []tokenSpan // how the admitted ones have their tokens
+	cut                       verdict     // why those after them get nothing
+	item                      int32       // see session.inOrder
+	spans                     []span
+}
+
+// entry is a waiting job in the queue of its class.
+type entry struct {
+	id, priority int64
+	submitted    cluster.Time
+	count        int64 // elements that wait; 1 for a plain job
+	begun        int64 // elements that have begun
+	array        bool
+}
+
+// before tells whether a is taken before b.
+func (a entry) before(b entry) bool { return compareEntries(a, b) < 0 }
+
+func compareEntries(a, b entry) int {
+	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.id, b.id))
+}
+
+// byFirst orders classes by their first waiting jobs.
+func byFirst(a, b *class) int { return compareEntries(a.queue[a.head], b.queue[b.head]) }
+
+// cursor is a place in the queue of a class.
+type cursor struct {
+	entry   int
+	element int64 // how many of the entry's waiting elements lie before
+}
+
+func (c *class) at(p cursor) entry { return c.queue[p.entry] }
+
+func (c *class) atEnd(p cursor) bool { return p.entry >= len(c.queue) }
+
+// after answers the place one job further.
+func (c *class) after(p cursor) cursor {
+	if p.element++; p.element >= c.queue[p.entry].count {
+		return cursor{entry: p.entry + 1}
+	}
+	return p
+}
+
+// skip answers the place n jobs further.
+func (c *class) skip(p cursor, n int64) cursor {
+	for n > 0 && p.entry < len(c.queue) {
+		step := min(n, c.queue[p.entry].count-p.element)
+		n -= step
+		if p.element += step; p.element == c.queue[p.entry].count {
+			p = cursor{entry: p.entry + 1}
+		}
+	}
+	return p
+}
+
+// begin takes the first waiting job of the class out of the queue.
+func (c *class) begin() {
+	e := &c.queue[c.head]
+	e.count--
+	e.begun++
+	if e.count == 0 {
+		c.head++
+	}
+	c.waiting--
+	c.pass.cursor = cursor{entry: c.head}
+}
+
+// empty tells whether no job of the class waits.
+func (c *class) empty() bool { return c.head == len(c.queue) }
+
+// add queues a job.
+func (c *class) add(e entry) {
+	if c.empty() {
+		c.queue, c.head, c.sorted = c.queue[:0], 0, true
+	}
+	if n := len(c.queue); n > 0 && e.before(c.queue[n-1]) {
+		c.sorted = false
+	}
+	c.queue = append(c.queue, e)
+	c.waiting += e.count
+}
+
+// reset makes the class ready for a session.
+func (c *class) reset() {
+	if !c.sorted {
+		slices.SortFunc(c.queue[c.head:], compareEntries)
+		c.sorted = true
+	}
+	c.pass = classPass{
+		cursor: cursor{entry: c.head}, spans: c.pass.spans[:0], tokens: c.pass.tokens[:0],
+	}
+}
+
+// tokenNeed is what one job needs of one pool.
+type tokenNeed struct {
+	pool  int32
+	units int64
+}
+
+// footprint is what one job takes: jobs that differ only in where and how long
+// they may run have the same.
+type footprint struct {
+	need  []int64 // on each host, by dimension
+	nodes int64
+	// choices are the tokens that one job takes: one entry, or one for each
+	// alternative; nil for one that can never be had.
+	choices [][]tokenNeed
+	// never, where it has a code, is why nothing could ever be taken so.
+	never verdict
+}
+
+// footprintOf answers the footprint of a job, and makes it where there is none.
+// It leaves its key in e.key.
+func (e *Engine) footprintOf(job *cluster.Job) *footprint {
+	e.key = e.appendFootprint(e.key[:0], job)
+	if f, known := e.footprints[string(e.key)]; known {
+		return f
+	}
+	f := e.newFootprint(job)
+	e.footprints[string(e.key)] = f
+	return f
+}
+
+// classOf answers the class of a job, and makes it where there is none.
+func (e *Engine) classOf(job *cluster.Job) *class {
+	f := e.footprintOf(job)
+	e.key = binary.AppendVarint(e.key, int64(job.TimeLimit))
+	e.key = append(e.key, job.Constraint...)
+	if e.thresholdQueues[job.Queue] {
+		e.key = append(append(e.key, 0), job.Queue...)
+	}
+	if c, known := e.classIndex[string(e.key)]; known {
+		return c
+	}
+	c := e.newClass(job, f)
+	c.key = string(e.key)
+	e.classIndex[c.key] = c
+	return c
+}
+
+// appendFootprint appends what tells footprints apart.
+func (e *Engine) appendFootprint(key []byte, job *cluster.Job) []byte {
+	key = binary.AppendVarint(key, max(job.Nodes, 1))
+	key = binary.AppendVarint(key, job.CPUs)
+	key = binary.AppendVarint(key, job.MemoryMB)
+	if job.Exclusive {
+		key = append(key, 'x')
+	}
+	key = e.appendCounts(key, job.Countables)
+	key = e.appendCounts(key, job.Tokens)
+	key = binary.AppendUvarint(key, uint64(len(job.Alternatives)))
+	for _, alternative := range job.Alternatives {
+		key = e.appendCounts(key, alternative)
+	}
+	return key
+}
+
+// appendCounts appends a map's entries in the order of their names.
+func (e *Engine) appendCounts(key []byte, counts map[string]int64) []byte {
+	key = binary.AppendUvarint(key, uint64(len(counts)))
+	if len(counts) == 0 {
+		return key
+	}
+	e.names = e.names[:0]
+	for name := range counts {
+		e.names = append(e.names, name)
+	}
+	if len(e.names) > 1 {
+		slices.Sort(e.names)
+	}
+	for _, name := range e.names {
+		key = append(append(key, name...), 0)
+		key = binary.AppendVarint(key, counts[name])
+	}
+	return key
+}
+
+func (e *Engine) newFootprint(job *cluster.Job) *footprint {
+	f := &footprint{nodes: max(job.Nodes, 1), need: make([]int64, e.dims.count())}
+	f.need[dimCPUs], f.need[dimMemory] = job.CPUs, job.MemoryMB
+	f.need[len(f.need)-1] = 1
+	if job.Exclusive {
+		f.need[len(f.need)-1] = wholeHost
+	}
+	for _, name := range slices.Sorted(maps.Keys(job.Countables)) {
+		d, known := e.dims.index[name]
+		switch {
+		case known:
+			f.need[d] = job.Countables[name]
+		case job.Countables[name] > 0:
+			f.setNever(unknownCountable(name, job.Countables[name]))
+		}
+	}
+	f.choices = e.tokenChoices(f, job)
+	return f
+}
+
+func (f *footprint) setNever(v verdict) {
+	if f.never.code == "" {
+		f.never = v
+	}
+}
+
+func (e *Engine) newClass(job *cluster.Job, f *footprint) *class {
+	c := &class{footprint: f, job: job, limit: job.TimeLimit, sorted: true, never: f.never}
+	if c.limit <= 0 {
+		c.limit = noLimit
+	}
+	constraint, err := cluster.ParseConstraint(job.Constraint)
+	if err != nil && c.never.code == "" {
+		c.never = badConstraint(err)
+	}
+	c.kinds = e.kinds.open(constraint, c.need)
+	c.templates = e.templatesFor(constraint, c.need)
+	c.wide = e.wideFor(job.Constraint, constraint, c.need)
+	c.size = e.sizeOf(c)
+	c.thresholds = e.scopesOf(job)
+	return c
+}
+
+// tokenChoices answers what one job may take, and finds out what it can never have.
+func (e *Engine) tokenChoices(f *footprint, job *cluster.Job) [][]tokenNeed {
+	if len(job.Alternatives) == 0 {
+		choice, never := e.tokenNeeds(job.Tokens)
+		f.setNever(never)
+		return [][]tokenNeed{choice}
+	}
+	var choices [][]tokenNeed
+	possible := false
+	var first verdict
+	for _, alternative := range job.Alternatives {
+		both := maps.Clone(job.Tokens)
+		if both == nil {
+			both = map[string]int64{}
+		}
+		for name, units := range alternative {
+			both[name] += units
+		}
+		choice, never := e.tokenNeeds(both)
+		if never.code == "" {
+			possible = true
+		} else if first.code == "" {
+			first = never
+		}
+		if never.code != "" {
+			choice = nil // keeps the numbers of the others
+		}
+		choices = append(choices, choice)
+	}
+	if !possible {
+		f.setNever(first)
+	}
+	return choices
+}
+
+// tokenNeeds answers tokens as needs of pools, and why they can never be had.
+func (e *Engine) tokenNeeds(tokens map[string]int64) (needs []tokenNeed, never verdict) {
+	needs = []tokenNeed{}
+	for _, name := range slices.Sorted(maps.Keys(tokens)) {
+		units := tokens[name]
+		if units == 0 {
+			continue
+		}
+		i, found := e.resourceIndex[name]
+		if !found {
+			return nil, unknownResource(name)
+		}
+		if most := e.ceiling(i); units > most {
+			return nil, overCeiling(name, units, most)
+		}
+		needs = append(needs, tokenNeed{pool: i, units: units})
+	}
+	return needs, verdict{}
+}
+
+// hasTokens tells whether the class needs any.
+func (c *class) hasTokens() bool { return len(c.choices) > 1 || len(c.choices[0]) > 0 }

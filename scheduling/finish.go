@@ -1,0 +1,340 @@
+package scheduling
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"xce.internal/elastic/cluster"
+)
+
+// tokenSpan is jobs of a class that have their tokens alike.
+type tokenSpan struct {
+	count   int64
+	outcome int32 // in session.outcomes
+}
+
+// span is jobs of a class, one after the other, that wait for the same.
+type span struct {
+	count   int64
+	verdict int32 // in session.verdicts
+}
+
+// finish puts the result together.
+func (s *session) finish() Result {
+	r := Result{Starts: s.starts}
+	r.Clocks, r.Idle = s.idle()
+	rows := s.tellAll()
+	s.forget()
+	r.Reservations = s.reservations()
+	r.Unplaced = s.unplaced()
+	r.Demand = s.demand(rows)
+	return r
+}
+
+// forget drops what is kept for a job until one without a time limit has ended:
+// that is no promise, and is worked out anew each time.
+func (s *session) forget() {
+	for _, c := range s.e.classes {
+		c.promises = slices.DeleteFunc(c.promises, func(p promise) bool { return p.at >= forever })
+	}
+}
+
+// reservations answers all promises that stand.
+func (s *session) reservations() []Reservation {
+	type row struct {
+		of entry
+		r  Reservation
+	}
+	var rows []row
+	for _, c := range s.e.classes {
+		at := cursor{entry: c.head}
+		for _, p := range c.promises {
+			e := c.at(at)
+			r := Reservation{Job: e.id, At: p.at}
+			if e.array {
+				r.Element = e.begun + at.element + 1
+			}
+			if len(c.job.Alternatives) > 0 {
+				r.Alternative = int64(p.choice) + 1
+			}
+			for _, h := range p.hosts {
+				r.Hosts = append(r.Hosts, s.e.hosts[h].name)
+			}
+			rows = append(rows, row{e, r})
+			at = c.after(at)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return compareEntries(a.of, b.of) })
+	reservations := make([]Reservation, 0, len(rows))
+	for _, row := range rows {
+		reservations = append(reservations, row.r)
+	}
+	return reservations
+}
+
+// tell says of the class's next jobs, after those of which it was said already,
+// why they wait.
+func (s *session) tell(c *class, count int64, v verdict) {
+	if count == 0 {
+		return
+	}
+	if last := len(c.pass.spans) - 1; last >= 0 && s.verdicts[c.pass.spans[last].verdict] == v {
+		c.pass.spans[last].count += count
+		return
+	}
+	s.verdicts = append(s.verdicts, v)
+	c.pass.spans = append(c.pass.spans, span{count, int32(len(s.verdicts) - 1)})
+}
+
+// hostRow is the demand for hosts of one template, as it is put together.
+type hostRow struct {
+	units int64
+	ids   []int64
+}
+
+// tellAll says of every job why it waits, and answers for every template which
+// jobs count on it.
+func (s *session) tellAll() map[int32]*hostRow {
+	rows := map[int32]*hostRow{}
+	for _, h := range s.hosts {
+		if rows[h.template] == nil {
+			rows[h.template] = &hostRow{}
+		}
+		rows[h.template].units += h.count
+	}
+	for _, c := range s.classes {
+		s.tellReal(c)
+	}
+	for i := range s.supply.items {
+		item := &s.supply.items[i]
+		slices.SortFunc(item.tally, func(a, b tally) int {
+			return cmp.Or(cmp.Compare(a.where, b.where), cmp.Compare(a.template, b.template))
+		})
+		places := item.tally
+		for _, p := range item.parts {
+			places = s.tellPart(p.class, places, item.jobs, rows)
+		}
+	}
+	for _, c := range s.classes {
+		s.tellRest(c)
+	}
+	return rows
+}
+
+// tellReal tells of the class's first jobs, which have early reservations, and
+// of those that have a place on a host that is there.
+func (s *session) tellReal(c *class) {
+	for _, p := range c.promises[:c.pass.skipped] {
+		s.tell(c, 1, s.reserved(c, p, verdict{}))
+	}
+	tokens := tokenSpans{spans: c.pass.tokens}
+	for told := int64(0); told < c.pass.onReal; {
+		o, n := tokens.next(s, c.pass.onReal-told)
+		s.tell(c, n, s.served(c, o, nil))
+		told += n
+	}
+}
+
+// tellPart tells of the other admitted jobs of a class, which have the next of
+// the places, and answers the places that are left.
+func (s *session) tellPart(c *class, places []tally, jobs [][]tally, rows map[int32]*hostRow) []tally {
+	at := c.skip(cursor{entry: c.head}, c.pass.skipped+c.pass.onReal)
+	tokens := tokenSpans{spans: c.pass.tokens}
+	tokens.skip(c.pass.onReal)
+	count := c.pass.admitted - c.pass.onReal
+	for told := int64(0); told < count; {
+		n, on := count-told, []tally(nil)
+		if c.nodes > 1 {
+			n, on = 1, jobs[told]
+		} else {
+			for places[0].n == 0 {
+				places = places[1:]
+			}
+			n, on = min(n, places[0].n), places[:1]
+		}
+		o, n := tokens.next(s, n)
+		s.tell(c, n, s.served(c, o, on))
+		at = c.name(at, n, on, rows)
+		if c.nodes == 1 {
+			places[0].n -= n
+		}
+		told += n
+	}
+	return places
+}
+
+// name writes the ids of the next n jobs into the rows of the templates on which
+// they have places, and answers the place after them.
+func (c *class) name(at cursor, n int64, on []tally, rows map[int32]*hostRow) cursor {
+	end := c.skip(at, n)
+	for _, t := range on {
+		if t.where == onMade {
+			row := rows[t.template]
+			row.ids = c.ids(row.ids, at, end)
+		}
+	}
+	return end
+}
+
+// ids appends the ids of the jobs in [from, to).
+func (c *class) ids(ids []int64, from, to cursor) []int64 {
+	for i := from.entry; i < to.entry || i == to.entry && to.element > 0; i++ {
+		ids = append(ids, c.queue[i].id)
+	}
+	return ids
+}
+
+// tokenSpans reads how jobs have their tokens, one after the other.
+type tokenSpans struct {
+	spans []tokenSpan
+	used  int64
+}
+
+// next answers how the next job has its tokens, and how many of the next n have
+// them so.
+func (t *tokenSpans) next(s *session, n int64) (tokenOutcome, int64) {
+	if len(t.spans) == 0 {
+		return tokenOutcome{}, n
+	}
+	n = min(n, t.spans[0].count-t.used)
+	o := s.outcomes[t.spans[0].outcome]
+	if t.used += n; t.used == t.spans[0].count {
+		t.spans, t.used = t.spans[1:], 0
+	}
+	return o, n
+}
+
+// skip passes over n jobs.
+func (t *tokenSpans) skip(n int64) {
+	for n > 0 && len(t.spans) > 0 {
+		step := min(n, t.spans[0].count-t.used)
+		n -= step
+		if t.used += step; t.used == t.spans[0].count {
+			t.spans, t.used = t.spans[1:], 0
+		}
+	}
+}
+
+// tellRest tells of the jobs that nothing could be found for.
+func (s *session) tellRest(c *class) {
+	told := c.pass.skipped + c.pass.admitted
+	why := c.pass.cut
+	if why.code == "" {
+		why = s.couldStart(c)
+	}
+	for told < min(c.waiting, int64(len(c.promises))) {
+		s.tell(c, 1, s.reserved(c, c.promises[told], why))
+		told++
+	}
+	s.tell(c, c.waiting-told, why)
+}
+
+// unplaced answers the rows of all spans, in the order of their first jobs.
+func (s *session) unplaced() []Unplaced {
+	type row struct {
+		first entry
+		u     Unplaced
+	}
+	var rows []row
+	for _, h := range s.heldBack {
+		rows = append(rows, row{h.first, Unplaced{Code: h.why.code, Why: h.why.why, Change: h.why.change, Jobs: []int64{h.first.id}, Count: h.first.count}})
+	}
+	var ids []int64
+	for _, c := range s.e.classes {
+		at := cursor{entry: c.head}
+		for _, sp := range c.pass.spans {
+			v := &s.verdicts[sp.verdict]
+			end := c.skip(at, sp.count)
+			begin := len(ids)
+			ids = c.ids(ids, at, end)
+			rows = append(rows, row{c.at(at), Unplaced{Code: v.code, Why: v.why, Change: v.change, Jobs: ids[begin:len(ids):len(ids)], Count: sp.count}})
+			at = end
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return compareEntries(a.first, b.first) })
+	unplaced := make([]Unplaced, len(rows))
+	for i := range rows {
+		unplaced[i] = rows[i].u
+	}
+	return unplaced
+}
+
+// demand answers all rows in order.
+func (s *session) demand(hosts map[int32]*hostRow) []cluster.Demand {
+	var rows []cluster.Demand
+	for _, p := range s.pools {
+		rows = append(rows, p.demand()...)
+	}
+	for t, row := range hosts {
+		tmpl := &s.e.templates[t]
+		if !slices.IsSorted(row.ids) {
+			slices.Sort(row.ids)
+		}
+		row.ids = slices.Compact(row.ids)
+		rows = append(rows, cluster.Demand{
+			Template: tmpl.Name, Provider: tmpl.Provider, Units: row.units, Jobs: row.ids, Price: tmpl.Price * cluster.Price(row.units),
+			Reason: fmt.Sprintf("%s %s for %d more %s", jobList(row.ids), waits(row.ids), row.units, hostsOf(row.units, tmpl.Name)),
+		})
+	}
+	slices.SortFunc(rows, cluster.CompareDemand)
+	return rows
+}
+
+func hostsOf(n int64, template string) string {
+	if n == 1 {
+		return "host of " + template
+	}
+	return "hosts of " + template
+}
+
+// idle answers the idle clocks and the idle supply, and keeps both in the engine
+// for the next session.
+func (s *session) idle() (clocks map[string]cluster.IdleClock, idle []cluster.IdleSupply) {
+	clocks = map[string]cluster.IdleClock{}
+	for i, p := range s.pools {
+		units := min(p.free, p.unreserved)
+		if s.lines.made {
+			units = min(units, s.lines.pools[i].least())
+		}
+		clock := p.resource.Idle.Follow(units, s.now)
+		p.resource.Idle = clock
+		clocks[p.resource.Name] = clock
+		if clock.Units() > 0 {
+			idle = append(idle, cluster.IdleSupply{Resource: p.resource.Name, Units: clock.Units(), Since: clock.Since()})
+		}
+	}
+	needed := s.neededHosts()
+	for i := range s.e.hosts {
+		h := &s.e.hosts[i]
+		if h.closed != "" || h.jobs > 0 || needed[i] {
+			h.idleSince = 0
+			continue
+		}
+		if h.idleSince == 0 {
+			h.idleSince = s.now
+		}
+		idle = append(idle, cluster.IdleSupply{Host: h.name, Template: h.template, Units: 1, Since: h.idleSince})
+	}
+	return clocks, idle
+}
+
+// neededHosts answers which hosts waiting jobs have a place on or a reservation for.
+func (s *session) neededHosts() []bool {
+	needed := make([]bool, len(s.e.hosts))
+	for k := range s.supply.real {
+		for i, g := range s.supply.real[k].groups {
+			if g.load != noLoad || g.taken {
+				needed[s.supply.real[k].hosts[i]] = true
+			}
+		}
+	}
+	for _, c := range s.classes {
+		for _, p := range c.promises {
+			for _, h := range p.hosts {
+				needed[h] = true
+			}
+		}
+	}
+	return needed
+}

@@ -1,0 +1,165 @@
+package scheduling
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"xce.internal/elastic/cluster"
+)
+
+// The first dimensions of every vector; countables follow by name, and the last
+// dimension is the host as a whole.
+const (
+	dimCPUs = iota
+	dimMemory
+	dimFirstCountable
+)
+
+// wholeHost is what a host has of the last dimension. Every job takes 1 of it
+// and an exclusive job all, so that it finds only hosts without jobs, and no
+// other job finds its hosts.
+const wholeHost = 1 << 31
+
+// dimensions are the countables of a cluster: what its hosts, expected hosts
+// and templates have.
+type dimensions struct {
+	names []string // cpus, memory_mb, then countables by name; not the whole
+	index map[string]int
+}
+
+func newDimensions(in *Input) dimensions {
+	known := map[string]bool{}
+	add := func(countables map[string]int64) {
+		for name := range countables {
+			known[name] = true
+		}
+	}
+	for i := range in.Hosts {
+		add(in.Hosts[i].Countables)
+	}
+	for i := range in.Expected {
+		add(in.Expected[i].Countables)
+	}
+	for i := range in.Templates {
+		add(in.Templates[i].Countables)
+	}
+	d := dimensions{names: append([]string{"cpus", "memory_mb"}, slices.Sorted(maps.Keys(known))...), index: map[string]int{}}
+	for i, name := range d.names {
+		d.index[name] = i
+	}
+	return d
+}
+
+// count is how many values a vector has.
+func (d dimensions) count() int { return len(d.names) + 1 }
+
+// size fills v with what a host or template has.
+func (d dimensions) size(v []int64, cpus, memory int64, countables map[string]int64) {
+	clear(v)
+	v[dimCPUs], v[dimMemory] = cpus, memory
+	for name, n := range countables {
+		v[d.index[name]] = n
+	}
+	v[len(v)-1] = wholeHost
+}
+
+// text says a vector in words: what it has of each countable that is not 0.
+func (d dimensions) text(v []int64) string {
+	parts := []string{fmt.Sprintf("%d cpus", v[dimCPUs])}
+	if v[dimMemory] > 0 {
+		parts = append(parts, fmt.Sprintf("%d MB", v[dimMemory]))
+	}
+	for i := dimFirstCountable; i < len(d.names); i++ {
+		if v[i] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", v[i], d.names[i]))
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}
+
+// kind is what hosts have in common for constraints: the same features and
+// attributes, and the same countables beside cpus and memory.
+type kind struct {
+	features map[string]bool
+	// countables tells which dimensions its hosts have.
+	countables []bool
+	sizes      [][]int64 // those of its hosts, each once
+	key        string
+}
+
+// kinds are the kinds of a cluster's hosts and expected hosts.
+type kinds struct {
+	all   []kind
+	index map[string]int32
+}
+
+// of answers the kind of a host, by number.
+func (ks *kinds) of(size []int64, features []string, attributes map[string]string) int32 {
+	k := ks.find(size, features, attributes)
+	if !slices.ContainsFunc(ks.all[k].sizes, func(s []int64) bool { return slices.Equal(s, size) }) {
+		ks.all[k].sizes = append(ks.all[k].sizes, size)
+	}
+	return k
+}
+
+func (ks *kinds) find(size []int64, features []string, attributes map[string]string) int32 {
+	names := slices.Clone(features)
+	for name, value := range attributes {
+		names = append(names, name+"="+value)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	countables := make([]bool, len(size))
+	var key strings.Builder
+	for i := dimFirstCountable; i < len(size)-1; i++ {
+		countables[i] = size[i] > 0
+		fmt.Fprintf(&key, "%t,", countables[i])
+	}
+	for _, name := range names {
+		fmt.Fprintf(&key, "%q,", name)
+	}
+	if k, known := ks.index[key.String()]; known {
+		return k
+	}
+	k := kind{features: map[string]bool{}, countables: countables, key: key.String()}
+	for _, name := range names {
+		k.features[name] = true
+	}
+	ks.all = append(ks.all, k)
+	ks.index[key.String()] = int32(len(ks.all) - 1)
+	return int32(len(ks.all) - 1)
+}
+
+// open answers the kinds on which the constraint holds and that have hosts that
+// are large enough, those first that have least of what the need does not ask for: a job
+// that needs no gpu leaves hosts with gpus to others.
+func (ks *kinds) open(constraint cluster.Constraint, need []int64) []int32 {
+	var open []int32
+	for i := range ks.all {
+		if ks.all[i].takes(need) && constraint.Holds(func(f string) bool { return ks.all[i].features[f] }) {
+			open = append(open, int32(i))
+		}
+	}
+	unasked := func(i int32) (n int) {
+		for d, has := range ks.all[i].countables {
+			if has && need[d] == 0 {
+				n++
+			}
+		}
+		return n
+	}
+	slices.SortStableFunc(open, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(unasked(a), unasked(b)), cmp.Compare(len(ks.all[a].features), len(ks.all[b].features)), strings.Compare(ks.all[a].key, ks.all[b].key))
+	})
+	return open
+}
+
+func (k *kind) takes(need []int64) bool {
+	return slices.ContainsFunc(k.sizes, func(size []int64) bool { return covers(size, need) })
+}

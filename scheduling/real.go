@@ -1,0 +1,240 @@
+package scheduling
+
+import (
+	"slices"
+
+	"xce.internal/elastic/cluster"
+)
+
+// placeReal takes the waiting jobs in order, and starts what real capacity and
+// the reservations of earlier jobs allow.
+func (s *session) placeReal() {
+	s.sleepers = s.sleepers[:0]
+	for len(s.queue) > 0 {
+		c := s.queue[0].class
+		if c.never.code != "" {
+			s.queue.pop()
+			continue
+		}
+		if at := c.at(c.pass.cursor); s.startNow(c) {
+			s.queue.fix()
+			s.wake(at)
+			continue
+		}
+		more := s.mustWait(c)
+		if s.hostWaiter != 0 {
+			return
+		}
+		if c.pass.cursor = c.after(c.pass.cursor); more {
+			s.queue.fix()
+			continue
+		}
+		if s.queue.pop(); !c.pass.noHost && s.e.policy.reserves() == 0 {
+			s.sleepers = append(s.sleepers, c)
+		}
+	}
+}
+
+// wake looks after the start of a job for classes that lacked tokens only, and
+// now lack a host too: the next of their jobs, in order, lets no other pass.
+func (s *session) wake(started entry) {
+	kept := s.sleepers[:0]
+	for _, c := range s.sleepers {
+		if s.stillFits(c) {
+			kept = append(kept, c)
+			continue
+		}
+		for !c.atEnd(c.pass.cursor) && c.at(c.pass.cursor).before(started) {
+			c.pass.cursor = cursor{entry: c.pass.cursor.entry + 1}
+		}
+		if !c.atEnd(c.pass.cursor) {
+			s.queue.push(c)
+		}
+	}
+	s.sleepers = kept
+}
+
+// stillFits tells whether hosts that took a job of the class still do.
+func (s *session) stillFits(c *class) bool {
+	if c.nodes == 1 && covers(s.e.hosts[c.pass.witness].free, c.need) {
+		return true
+	}
+	return s.findHosts(c)
+}
+
+// startNow starts the next job of the class if it can.
+func (s *session) startNow(c *class) bool {
+	if c.pass.noHost {
+		return false
+	}
+	if c.pass.noToken { // nor has it now, but may lack a host too
+		c.pass.noHost = s.e.policy.reserves() == 0 && !s.stillFits(c)
+		return false
+	}
+	choice := s.freeTokens(c)
+	c.pass.noToken = choice < 0
+	c.pass.noHost = !s.findHosts(c)
+	if c.pass.noHost || c.pass.noToken {
+		return false
+	}
+	s.start(c, int32(choice))
+	return true
+}
+
+// findHosts finds the hosts for a job of the class.
+func (s *session) findHosts(c *class) bool {
+	s.found = s.found[:0]
+	for _, k := range c.kinds {
+		shelf := &s.shelves[k]
+		for i := shelf.bins.first(c.need, 0); i >= 0; i = shelf.bins.first(c.need, i+1) {
+			h := shelf.hosts[i]
+			if s.lines.made && !s.lines.hosts[h].holds(c.need, c.limit) {
+				continue
+			}
+			if s.found = append(s.found, h); int64(len(s.found)) == c.nodes {
+				c.pass.witness = h
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// freeTokens answers the first choice of tokens that is free, or -1.
+func (s *session) freeTokens(c *class) int {
+	for i, tokens := range c.choices {
+		if tokens != nil && s.tokensFree(tokens, c.limit) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *session) tokensFree(tokens []tokenNeed, limit cluster.Duration) bool {
+	for _, n := range tokens {
+		if s.pools[n.pool].free < n.units {
+			return false
+		}
+		if s.lines.made && !s.lines.pools[n.pool].holds([]int64{n.units}, limit) {
+			return false
+		}
+	}
+	return true
+}
+
+// start starts the next job of the class on the hosts that were found.
+func (s *session) start(c *class, choice int32) {
+	e, entry := s.e, c.at(c.pass.cursor)
+	r := run{footprint: c.footprint, choice: choice, hosts: append([]int32(nil), s.found...), ends: c.end(s.now), key: runKey{job: entry.id}}
+	started := Start{Job: entry.id}
+	if entry.array {
+		r.key.element = entry.begun + 1
+		started.Element = r.key.element
+	}
+	if len(c.job.Alternatives) > 0 {
+		started.Alternative = int64(choice) + 1
+	}
+	if s.lines.made {
+		s.occupyLines(c, s.now, c.end(s.now), r.hosts, choice, 1)
+	}
+	first := len(s.names)
+	for _, h := range r.hosts {
+		e.occupy(h, c.need, 1)
+		shelf := &s.shelves[e.hosts[h].kind]
+		copy(shelf.bins.free(int(s.leaf[h])), e.hosts[h].free)
+		shelf.bins.changed(int(s.leaf[h]))
+		s.names = append(s.names, e.hosts[h].name)
+	}
+	for _, n := range c.choices[choice] {
+		p := s.pools[n.pool]
+		p.free -= n.units
+		p.unreserved -= n.units
+		p.resource.InUse += n.units
+	}
+	if e.runIndex != nil {
+		e.runIndex[r.key] = int32(len(e.runs))
+	}
+	e.runs = append(e.runs, r)
+	started.Hosts = s.names[first:len(s.names):len(s.names)]
+	s.starts = append(s.starts, started)
+	c.begin()
+}
+
+// mustWait keeps what the policy keeps for the next job of the class, which
+// cannot start, and tells whether it keeps anything for the jobs of the class
+// after it.
+func (s *session) mustWait(c *class) (more bool) {
+	if s.e.policy.reserves() == 0 {
+		return s.waitInLine(c)
+	}
+	if s.promises >= s.e.policy.reserves() {
+		return false
+	}
+	s.makeTimelines()
+	p, ok := s.earliest(c)
+	if !ok {
+		return false
+	}
+	s.promise(c, p)
+	return true
+}
+
+// promise keeps what a job of the class is promised.
+func (s *session) promise(c *class, p promise) {
+	s.occupyLines(c, p.at, c.end(p.at), p.hosts, p.choice, 1)
+	c.promises = append(c.promises, p)
+	s.promises++
+}
+
+// reserves is how many reservations the policy makes.
+func (p Policy) reserves() int64 {
+	switch {
+	case p.Order == EASY:
+		return 1
+	case p.Order == Conservative && p.Depth > 0:
+		return p.Depth
+	case p.Order == Conservative:
+		return 1 << 62
+	}
+	return 0
+}
+
+// waitInLine is fcfs: a job that waits for a host lets no other pass; one that
+// waits for tokens keeps the free units of those to itself.
+func (s *session) waitInLine(c *class) (more bool) {
+	if c.pass.noHost {
+		if s.couldEver(c) {
+			s.hostWaiter = c.at(c.pass.cursor).id
+		}
+		return false
+	}
+	for _, n := range c.choices[c.firstChoice()] {
+		s.pools[n.pool].free -= n.units
+		more = more || s.pools[n.pool].free > 0
+	}
+	return more
+}
+
+// firstChoice answers the first choice of tokens that can be had at all.
+func (c *class) firstChoice() int {
+	for i, tokens := range c.choices {
+		if tokens != nil {
+			return i
+		}
+	}
+	return 0
+}
+
+// couldEver tells whether the hosts could take a job of the class once they are empty.
+func (s *session) couldEver(c *class) bool {
+	var hosts int64
+	for i := range s.e.sizes {
+		m := &s.e.sizes[i]
+		if covers(m.size, c.need) && slices.Contains(c.kinds, m.kind) {
+			if hosts += m.count; hosts >= c.nodes {
+				return true
+			}
+		}
+	}
+	return false
+}
