@@ -55,6 +55,9 @@ type classPass struct {
 	// that are free do not do.
 	noHost, noToken bool
 	witness         int32 // a host that took a job of it
+	// tried is where the search for a host goes on: what did not take one of its
+	// jobs takes no later one.
+	tried place
 	// quiet classes raise no demand: their threshold is not met.
 	quiet bool
 	// skipped are its first jobs, whose reservations come before new supply;
@@ -63,9 +66,13 @@ type classPass struct {
 	skipped, admitted, onReal int64
 	tokens                    []tokenSpan // how the admitted ones have their tokens
 	cut                       verdict     // why those after them get nothing
+	cutAt                     cursor      // the first of those
 	item                      int32       // see session.inOrder
 	spans                     []span
 }
+
+// place is a bin on the shelf of a class's kind.
+type place struct{ kind, bin int }
 
 // entry is a waiting job in the queue of its class.
 type entry struct {
@@ -106,6 +113,9 @@ func (c *class) after(p cursor) cursor {
 
 // skip answers the place n jobs further.
 func (c *class) skip(p cursor, n int64) cursor {
+	if c.waiting == int64(len(c.queue)-c.head) { // no entry has more than one
+		return cursor{entry: min(p.entry+int(n), len(c.queue))}
+	}
 	for n > 0 && p.entry < len(c.queue) {
 		step := min(n, c.queue[p.entry].count-p.element)
 		n -= step

@@ -240,7 +240,7 @@ func (s *session) unplaced() []Unplaced {
 	for _, h := range s.heldBack {
 		rows = append(rows, row{h.first, Unplaced{Code: h.why.code, Why: h.why.why, Change: h.why.change, Jobs: []int64{h.first.id}, Count: h.first.count}})
 	}
-	var ids []int64
+	ids := make([]int64, 0, s.entries())
 	for _, c := range s.e.classes {
 		at := cursor{entry: c.head}
 		for _, sp := range c.pass.spans {
@@ -252,12 +252,26 @@ func (s *session) unplaced() []Unplaced {
 			at = end
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return compareEntries(a.first, b.first) })
+	order := make([]int32, len(rows))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(compareEntries(rows[a].first, rows[b].first), cmp.Compare(a, b))
+	})
 	unplaced := make([]Unplaced, len(rows))
-	for i := range rows {
-		unplaced[i] = rows[i].u
+	for i, k := range order {
+		unplaced[i] = rows[k].u
 	}
 	return unplaced
+}
+
+// entries answers how many jobs wait, arrays counted once.
+func (s *session) entries() (n int) {
+	for _, c := range s.e.classes {
+		n += len(c.queue) - c.head
+	}
+	return n
 }
 
 // demand answers all rows in order.

@@ -84,15 +84,17 @@ func (s *session) startNow(c *class) bool {
 // findHosts finds the hosts for a job of the class.
 func (s *session) findHosts(c *class) bool {
 	s.found = s.found[:0]
-	for _, k := range c.kinds {
-		shelf := &s.shelves[k]
-		for i := shelf.bins.first(c.need, 0); i >= 0; i = shelf.bins.first(c.need, i+1) {
+	for at := c.pass.tried; at.kind < len(c.kinds); at = (place{kind: at.kind + 1}) {
+		shelf := &s.shelves[c.kinds[at.kind]]
+		for i := shelf.bins.first(c.need, at.bin); i >= 0; i = shelf.bins.first(c.need, i+1) {
 			h := shelf.hosts[i]
 			if s.lines.made && !s.lines.hosts[h].holds(c.need, c.limit) {
 				continue
 			}
+			if len(s.found) == 0 {
+				c.pass.tried, c.pass.witness = place{at.kind, i}, h
+			}
 			if s.found = append(s.found, h); int64(len(s.found)) == c.nodes {
-				c.pass.witness = h
 				return true
 			}
 		}

@@ -19,10 +19,6 @@ type timeline struct {
 	free []int64
 }
 
-func newTimeline(now cluster.Time, free []int64) timeline {
-	return timeline{dims: len(free), at: []cluster.Time{now}, free: slices.Clone(free)}
-}
-
 func (l *timeline) step(i int) []int64 { return l.free[i*l.dims : (i+1)*l.dims] }
 
 // give adds to what is free from `from` on; it is called in the order of time.
@@ -111,12 +107,15 @@ func (l *timeline) windows(need []int64, length cluster.Duration, found func(win
 const noEnd cluster.Time = 1<<63 - 1
 
 // timelines are those of all hosts that take jobs and all pools. They are made
-// when the first job must wait under a policy that makes reservations.
+// when the first job must wait under a policy that makes reservations. Their
+// memory is used again.
 type timelines struct {
-	made  bool
-	hosts []timeline
-	pools []timeline
-	marks []mark
+	made         bool
+	hosts, pools []timeline
+	atHosts      releases
+	atPools      releases
+	units        []int64
+	marks        []mark
 }
 
 // release is what a running job gives back, and when.
@@ -126,38 +125,99 @@ type release struct {
 	need []int64
 }
 
+// releases are those of all lines of one sort, and the memory of the lines.
+type releases struct {
+	all, sorted []release
+	ends        []int // by line, where its releases end among the sorted ones
+	at          []cluster.Time
+	free        []int64
+}
+
 func (s *session) makeTimelines() {
 	if s.lines.made {
 		return
 	}
-	e, l := s.e, &s.lines
-	l.made, l.hosts, l.pools = true, l.hosts[:0], l.pools[:0]
-	for i := range e.hosts {
-		l.hosts = append(l.hosts, newTimeline(s.now, e.hosts[i].free))
-	}
+	l := &s.lines
+	l.made = true
+	s.findReleases()
+	e := s.e
+	l.hosts = l.atHosts.lines(l.hosts, s.now, len(e.hosts), e.dims.count(), func(h int) []int64 { return e.hosts[h].free })
+	l.pools = l.atPools.lines(l.pools, s.now, len(s.pools), 1, func(p int) []int64 { return l.units[p : p+1] })
+}
+
+// findReleases lists what running jobs will give back, and what will arrive.
+func (s *session) findReleases() {
+	l := &s.lines
+	l.atHosts.all, l.atPools.all, l.units = l.atHosts.all[:0], l.atPools.all[:0], l.units[:0]
 	for _, p := range s.pools {
-		l.pools = append(l.pools, newTimeline(s.now, []int64{p.free}))
+		l.units = append(l.units, p.free)
 	}
-	var hosts, pools []release
-	for i := range e.runs {
-		r := &e.runs[i]
+	give := func(pool int32, at cluster.Time, units int64) {
+		l.units = append(l.units, units)
+		l.atPools.all = append(l.atPools.all, release{pool, at, l.units[len(l.units)-1:]})
+	}
+	for i := range s.e.runs {
+		r := &s.e.runs[i]
 		ends := s.counted(r.ends)
 		for _, h := range r.hosts {
-			hosts = append(hosts, release{h, ends, r.need})
+			l.atHosts.all = append(l.atHosts.all, release{h, ends, r.need})
 		}
 		if int(r.choice) < len(r.choices) {
 			for _, n := range r.choices[r.choice] {
-				pools = append(pools, release{n.pool, ends, []int64{n.units}})
+				give(n.pool, ends, n.units)
 			}
 		}
 	}
 	for i, p := range s.pools {
-		for _, c := range p.arrivals {
-			pools = append(pools, release{int32(i), s.counted(c.at), []int64{c.units}})
+		for _, a := range p.arrivals {
+			give(int32(i), s.counted(a.at), a.units)
 		}
 	}
-	giveAll(l.hosts, hosts)
-	giveAll(l.pools, pools)
+}
+
+// lines makes n timelines of what is free now and of the releases.
+func (rs *releases) lines(lines []timeline, now cluster.Time, n, dims int, free func(int) []int64) []timeline {
+	rs.sort(n)
+	steps := n + len(rs.sorted)
+	rs.at = slices.Grow(rs.at[:0], steps)[:steps]
+	rs.free = slices.Grow(rs.free[:0], steps*dims)[:steps*dims]
+	lines = slices.Grow(lines[:0], n)[:n]
+	begin := 0
+	for i := range lines {
+		from, to := begin+i, rs.ends[i]+i+1 // each line has one step more than releases
+		lines[i] = timeline{dims: dims, at: rs.at[from : from+1 : to], free: rs.free[from*dims : (from+1)*dims : to*dims]}
+		lines[i].at[0] = now
+		copy(lines[i].free, free(i))
+		for _, r := range rs.sorted[begin:rs.ends[i]] {
+			lines[i].give(r.at, r.need)
+		}
+		begin = rs.ends[i]
+	}
+	return lines
+}
+
+// sort orders the releases by line, and those of each line by time.
+func (rs *releases) sort(lines int) {
+	rs.ends = slices.Grow(rs.ends[:0], lines)[:lines]
+	clear(rs.ends)
+	for _, r := range rs.all {
+		rs.ends[r.line]++
+	}
+	sum := 0
+	for i, n := range rs.ends { // for now, where they begin
+		rs.ends[i] = sum
+		sum += n
+	}
+	rs.sorted = slices.Grow(rs.sorted[:0], len(rs.all))[:len(rs.all)]
+	for _, r := range rs.all {
+		rs.sorted[rs.ends[r.line]] = r
+		rs.ends[r.line]++
+	}
+	begin := 0
+	for _, end := range rs.ends {
+		slices.SortFunc(rs.sorted[begin:end], func(a, b release) int { return cmp.Compare(a.at, b.at) })
+		begin = end
+	}
 }
 
 // counted answers a time as reservations count with it: what is overdue may
@@ -167,15 +227,6 @@ func (s *session) counted(t cluster.Time) cluster.Time {
 		return s.now.Add(overtime)
 	}
 	return min(t, forever)
-}
-
-func giveAll(lines []timeline, releases []release) {
-	slices.SortFunc(releases, func(a, b release) int {
-		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.at, b.at))
-	})
-	for _, r := range releases {
-		lines[r.line].give(r.at, r.need)
-	}
 }
 
 // promise is a reservation: when, on which hosts, with which tokens.

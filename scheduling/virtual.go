@@ -326,9 +326,11 @@ func (s *session) makeItems(classes []*class) {
 func (s *session) placeOnReal(classes []*class) {
 	s.queue = s.queue[:0]
 	for _, c := range classes {
+		c.pass.tried = place{}
 		c.pass.cursor = c.skip(cursor{entry: c.head}, c.pass.skipped)
-		if c.pass.admitted == 0 || !s.fitsNow(c) {
-			c.pass.cursor = c.skip(c.pass.cursor, c.pass.admitted)
+		c.pass.cutAt = c.skip(c.pass.cursor, c.pass.admitted)
+		if !s.fitsNow(c) {
+			c.pass.cursor = c.pass.cutAt
 		}
 		if !c.atEnd(c.pass.cursor) {
 			s.queue.append(c)
@@ -337,9 +339,8 @@ func (s *session) placeOnReal(classes []*class) {
 	s.queue.build()
 	for len(s.queue) > 0 {
 		c := s.queue[0].class
-		cut := c.skip(cursor{entry: c.head}, c.pass.skipped+c.pass.admitted)
 		switch {
-		case c.pass.cursor == cut:
+		case c.pass.cursor == c.pass.cutAt:
 			s.keepPromises(c)
 			s.queue.pop()
 			continue
@@ -347,7 +348,7 @@ func (s *session) placeOnReal(classes []*class) {
 			c.pass.onReal++
 			c.pass.cursor = c.after(c.pass.cursor)
 		default:
-			c.pass.cursor = cut
+			c.pass.cursor = c.pass.cutAt
 		}
 		s.queue.fix()
 	}
@@ -355,6 +356,16 @@ func (s *session) placeOnReal(classes []*class) {
 
 // takeReal takes free hosts for one job of the class: all that it needs or none.
 func (sp *supply) takeReal(c *class) bool {
+	if c.nodes == 1 {
+		for at := &c.pass.tried; at.kind < len(c.kinds); *at = (place{kind: at.kind + 1}) {
+			sh := &sp.real[c.kinds[at.kind]]
+			if at.bin = sh.bins.first(c.need, at.bin); at.bin >= 0 {
+				sh.take(at.bin, c.need)
+				return true
+			}
+		}
+		return false
+	}
 	missing := c.nodes
 	for _, k := range c.kinds {
 		missing -= sp.real[k].room(c.need, missing)
@@ -366,16 +377,21 @@ func (sp *supply) takeReal(c *class) bool {
 	for _, k := range c.kinds {
 		sh := &sp.real[k]
 		for i := sh.bins.first(c.need, 0); i >= 0 && missing > 0; i = sh.bins.first(c.need, i+1) {
-			free := sh.bins.free(i)
-			for d, n := range c.need {
-				free[d] -= n
-			}
-			sh.bins.changed(i)
-			sh.groups[i].taken = true
+			sh.take(i, c.need)
 			missing--
 		}
 	}
 	return true
+}
+
+// take takes the need from the one host in a bin.
+func (sh *shelf) take(i int, need []int64) {
+	free := sh.bins.free(i)
+	for d, n := range need {
+		free[d] -= n
+	}
+	sh.bins.changed(i)
+	sh.groups[i].taken = true
 }
 
 // itemsByClass makes one item for each class, without jobs yet: they come in order.

@@ -64,6 +64,9 @@ func drawTrace(t *rapid.T, m replay.Machine) replay.Trace {
 		if seldom(t, "too large") {
 			j.Procs++
 		}
+		if seldom(t, "urgent") {
+			j.Spec.Priority = 1
+		}
 		j.Spec.Tokens = drawTokens(t, m.Resources)
 	})
 }
@@ -147,7 +150,7 @@ func observe(t *rapid.T, policy scheduling.Policy, mode replay.Mode) *observed {
 	trace := drawJobs(t, func(t *rapid.T, j *replay.Job) { j.Spec = drawSpec(t, o.machine.Resources) })
 	o.jobs = slices.Clone(trace.Jobs)
 	slices.SortStableFunc(o.jobs, func(a, b replay.Job) int { return int(a.Submit - b.Submit) })
-	replay.Watch(trace, o.machine, policy, mode, func(now cluster.Time, r scheduling.Result) {
+	seen := replay.Watch(trace, o.machine, policy, mode, func(now cluster.Time, r scheduling.Result) {
 		o.sessions = append(o.sessions, sessionSeen{now, r})
 		for _, s := range r.Starts {
 			if _, twice := o.placed[s.Job]; twice {
@@ -156,6 +159,7 @@ func observe(t *rapid.T, policy scheduling.Policy, mode replay.Mode) *observed {
 			o.placed[s.Job] = placement{s, now, now.Add(o.jobs[s.Job-1].Run)}
 		}
 	})
+	checkRows(t, printed(t, replay.Run(trace, o.machine, policy, mode)), printed(t, seen)) // whoever looks changes nothing
 	return o
 }
 

@@ -30,6 +30,7 @@ type reference struct {
 // refJob is a job, in seconds.
 type refJob struct {
 	submit, run, limit int64
+	priority           int64
 	need               []int64
 	start              int64
 	promise            int64 // when it will start, under conservative; -1 is never said
@@ -97,6 +98,7 @@ func (s *reference) promised() bool {
 }
 
 func (s *reference) session() {
+	slices.SortStableFunc(s.waiting, func(a, b *refJob) int { return cmp.Compare(b.priority, a.priority) })
 	switch s.order {
 	case scheduling.EASY:
 		s.easy()
@@ -181,12 +183,15 @@ func (s *reference) conservative() {
 		}
 	}
 	for _, j := range s.waiting {
-		if j.promise < 0 && fits(j.need, s.capacity) {
-			j.promise = s.earliest(j)
+		if j.promise == s.now {
+			s.begin(j)
 		}
 	}
 	for _, j := range s.waiting {
-		if j.promise == s.now {
+		if j.promise >= 0 || !fits(j.need, s.capacity) {
+			continue
+		}
+		if j.promise = s.earliest(j); j.promise == s.now {
 			s.begin(j)
 		}
 	}

@@ -20,7 +20,7 @@ const (
 // Run replays a trace, and answers its jobs in the order of their starts. A job
 // that never starts has no row.
 func Run(trace Trace, machine Machine, policy scheduling.Policy, mode Mode) []Row {
-	return Watch(trace, machine, policy, mode, func(cluster.Time, scheduling.Result) {})
+	return newPlayer(trace, machine, policy).play(mode)
 }
 
 // Watch is Run, and calls see after every session. In what see gets, job n is
@@ -28,18 +28,7 @@ func Run(trace Trace, machine Machine, policy scheduling.Policy, mode Mode) []Ro
 func Watch(trace Trace, machine Machine, policy scheduling.Policy, mode Mode, see func(now cluster.Time, r scheduling.Result)) []Row {
 	p := newPlayer(trace, machine, policy)
 	p.see = see
-	play := p.batch
-	if mode == Sequential {
-		play = p.oneByOne
-	}
-	for {
-		now, more := p.next()
-		if !more {
-			return p.rows
-		}
-		p.now = now
-		play()
-	}
+	return p.play(mode)
 }
 
 // player is a replay under way.
@@ -48,7 +37,8 @@ type player struct {
 	arrived int
 	machine Machine
 	engine  *scheduling.Engine
-	see     func(cluster.Time, scheduling.Result)
+	// see is nil where nobody asks for more than the starts.
+	see func(cluster.Time, scheduling.Result)
 
 	now     cluster.Time
 	running completions
@@ -61,6 +51,21 @@ func newPlayer(trace Trace, machine Machine, policy scheduling.Policy) *player {
 	slices.SortStableFunc(p.jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
 	p.engine = scheduling.New(scheduling.Input{Policy: policy, Hosts: machine.Hosts, Resources: machine.Resources})
 	return p
+}
+
+func (p *player) play(mode Mode) []Row {
+	instant := p.batch
+	if mode == Sequential {
+		instant = p.oneByOne
+	}
+	for {
+		now, more := p.next()
+		if !more {
+			return p.rows
+		}
+		p.now = now
+		instant()
+	}
 }
 
 // next answers the next instant at which something happens, and whether there is
@@ -121,8 +126,17 @@ func (p *player) submit() {
 
 // session runs a session and follows what it starts.
 func (p *player) session() {
+	if p.see == nil {
+		p.follow(p.engine.Place(p.now))
+		return
+	}
 	r := p.engine.Session(p.now)
-	for _, s := range r.Starts {
+	p.follow(r.Starts)
+	p.see(p.now, r)
+}
+
+func (p *player) follow(starts []scheduling.Start) {
+	for _, s := range starts {
 		j := &p.jobs[s.Job-1]
 		p.rows = append(p.rows, Row{ID: j.ID, Submit: j.Submit, Start: p.now, Run: j.Run, Procs: j.Procs, Estimate: j.Estimate})
 		p.starts++
@@ -132,5 +146,4 @@ func (p *player) session() {
 		}
 		p.running.push(c)
 	}
-	p.see(p.now, r)
 }

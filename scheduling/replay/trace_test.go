@@ -28,7 +28,7 @@ var (
 
 func asReference(j replay.Job, machine replay.Machine) *refJob {
 	r := &refJob{
-		submit: int64(j.Submit) / second, run: int64(j.Run) / second, limit: int64(j.Estimate) / second,
+		priority: j.Spec.Priority, submit: int64(j.Submit) / second, run: int64(j.Run) / second, limit: int64(j.Estimate) / second,
 		need: []int64{j.Procs, j.Spec.MemoryMB, j.Spec.Countables["gpus"]}, start: -1, promise: -1,
 	}
 	for _, res := range machine.Resources {
