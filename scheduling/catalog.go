@@ -14,6 +14,7 @@ type template struct {
 	size     []int64
 	features map[string]bool
 	quotas   []int32 // places in Engine.quotas
+	words    verdict // for jobs that get hosts of it
 }
 
 // quota is a limit that several templates share, and which dimension it counts;

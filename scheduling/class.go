@@ -20,8 +20,9 @@ const noLimit = cluster.Duration(2 * forever)
 // later one does.
 type class struct {
 	*footprint
-	// job is one of them, for words.
+	// job is one of them, for words; words say what it needs of hosts.
 	job   *cluster.Job
+	words string
 	size  int64 // see Engine.sizeOf
 	limit cluster.Duration
 	// kinds and templates are those that its constraint allows and that are large
@@ -231,9 +232,15 @@ func (e *Engine) appendFootprint(key []byte, job *cluster.Job) []byte {
 // appendCounts appends a map's entries in the order of their names.
 func (e *Engine) appendCounts(key []byte, counts map[string]int64) []byte {
 	key = binary.AppendUvarint(key, uint64(len(counts)))
-	if len(counts) == 0 {
-		return key
+	for _, name := range e.sorted(counts) {
+		key = append(append(key, name...), 0)
+		key = binary.AppendVarint(key, counts[name])
 	}
+	return key
+}
+
+// sorted answers the names in a map, in order, in memory that is used again.
+func (e *Engine) sorted(counts map[string]int64) []string {
 	e.names = e.names[:0]
 	for name := range counts {
 		e.names = append(e.names, name)
@@ -241,11 +248,7 @@ func (e *Engine) appendCounts(key []byte, counts map[string]int64) []byte {
 	if len(e.names) > 1 {
 		slices.Sort(e.names)
 	}
-	for _, name := range e.names {
-		key = append(append(key, name...), 0)
-		key = binary.AppendVarint(key, counts[name])
-	}
-	return key
+	return e.names
 }
 
 func (e *Engine) newFootprint(job *cluster.Job) *footprint {
@@ -255,7 +258,7 @@ func (e *Engine) newFootprint(job *cluster.Job) *footprint {
 	if job.Exclusive {
 		f.need[len(f.need)-1] = wholeHost
 	}
-	for _, name := range slices.Sorted(maps.Keys(job.Countables)) {
+	for _, name := range e.sorted(job.Countables) {
 		d, known := e.dims.index[name]
 		switch {
 		case known:
@@ -329,7 +332,7 @@ func (e *Engine) tokenChoices(f *footprint, job *cluster.Job) [][]tokenNeed {
 // tokenNeeds answers tokens as needs of pools, and why they can never be had.
 func (e *Engine) tokenNeeds(tokens map[string]int64) (needs []tokenNeed, never verdict) {
 	needs = []tokenNeed{}
-	for _, name := range slices.Sorted(maps.Keys(tokens)) {
+	for _, name := range e.sorted(tokens) {
 		units := tokens[name]
 		if units == 0 {
 			continue

@@ -97,6 +97,7 @@ type hostRow struct {
 // jobs count on it.
 func (s *session) tellAll() map[int32]*hostRow {
 	rows := map[int32]*hostRow{}
+	s.verdicts = slices.Grow(s.verdicts, len(s.classes))
 	for _, h := range s.hosts {
 		if rows[h.template] == nil {
 			rows[h.template] = &hostRow{}
@@ -219,6 +220,9 @@ func (t *tokenSpans) skip(n int64) {
 // tellRest tells of the jobs that nothing could be found for.
 func (s *session) tellRest(c *class) {
 	told := c.pass.skipped + c.pass.admitted
+	if told == c.waiting {
+		return
+	}
 	why := c.pass.cut
 	if why.code == "" {
 		why = s.couldStart(c)
@@ -236,7 +240,7 @@ func (s *session) unplaced() []Unplaced {
 		first entry
 		u     Unplaced
 	}
-	var rows []row
+	rows := make([]row, 0, len(s.heldBack)+len(s.verdicts))
 	for _, h := range s.heldBack {
 		rows = append(rows, row{h.first, Unplaced{Code: h.why.code, Why: h.why.why, Change: h.why.change, Jobs: []int64{h.first.id}, Count: h.first.count}})
 	}

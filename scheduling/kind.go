@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"xce.internal/elastic/cluster"
@@ -66,21 +67,42 @@ func (d dimensions) size(v []int64, cpus, memory int64, countables map[string]in
 	v[len(v)-1] = wholeHost
 }
 
-// text says a vector in words: what it has of each countable that is not 0.
+// text says a vector in words: its cpus, and what it has of everything else that
+// is not 0.
 func (d dimensions) text(v []int64) string {
-	parts := []string{fmt.Sprintf("%d cpus", v[dimCPUs])}
-	if v[dimMemory] > 0 {
-		parts = append(parts, fmt.Sprintf("%d MB", v[dimMemory]))
-	}
-	for i := dimFirstCountable; i < len(d.names); i++ {
+	last := 0
+	for i := 1; i < len(d.names); i++ {
 		if v[i] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", v[i], d.names[i]))
+			last = i
 		}
 	}
-	if len(parts) == 1 {
-		return parts[0]
+	text := strconv.AppendInt(make([]byte, 0, 48), v[dimCPUs], 10)
+	text = append(text, " cpus"[:plural(v[dimCPUs], 5)]...)
+	for i := 1; i <= last; i++ {
+		switch {
+		case v[i] <= 0:
+			continue
+		case i == last:
+			text = append(text, " and "...)
+		default:
+			text = append(text, ", "...)
+		}
+		text = append(strconv.AppendInt(text, v[i], 10), ' ')
+		if i == dimMemory {
+			text = append(text, "MB"...)
+		} else {
+			text = append(text, d.names[i]...)
+		}
 	}
-	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+	return string(text)
+}
+
+// plural answers the length of a word that ends in an s for one or for several.
+func plural(n int64, length int) int {
+	if n == 1 {
+		return length - 1
+	}
+	return length
 }
 
 // kind is what hosts have in common for constraints: the same features and

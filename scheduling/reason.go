@@ -116,18 +116,22 @@ func (s *session) largestText(c *class) string {
 
 // needText says what a job of the class needs of hosts.
 func (s *session) needText(c *class) string {
-	text := s.e.dims.text(c.need)
-	switch {
-	case c.nodes > 1:
-		text += fmt.Sprintf(" on each of %d hosts", c.nodes)
-	default:
-		text += " on one host"
+	if c.words == "" {
+		c.words = s.e.needText(c)
+	}
+	return c.words
+}
+
+func (e *Engine) needText(c *class) string {
+	text := e.dims.text(c.need) + " on one host"
+	if c.nodes > 1 {
+		text = fmt.Sprintf("%s on each of %d hosts", e.dims.text(c.need), c.nodes)
 	}
 	if c.job.Exclusive {
 		text += " for itself"
 	}
 	if c.job.Constraint != "" {
-		text += fmt.Sprintf(" with %s", c.job.Constraint)
+		text += " with " + c.job.Constraint
 	}
 	return text
 }
@@ -347,42 +351,49 @@ func (o *tokenOutcome) describe(shares []share) {
 	o.why, o.change = strings.Join(parts, "; "), strings.Join(changes, ", ")
 }
 
-// served explains jobs that have tokens as o says and places as the tallies
-// say: n of them the first, and so on.
+// served explains jobs that have their tokens as o says and their hosts as the
+// places say.
 func (s *session) served(c *class, o tokenOutcome, places []tally) verdict {
 	v := verdict{o.code, o.why, o.change}
-	var whys, changes []string
+	hosts, change := "", ""
 	for _, t := range places {
-		switch t.where {
-		case onMade:
-			v.code = WaitMade
-			tmpl := &s.e.templates[t.template]
-			text := fmt.Sprintf("to be made from %s by %s", tmpl.Name, tmpl.Provider)
-			if tmpl.Latency > 0 {
-				text += " in " + tmpl.Latency.String()
-			}
-			whys = append(whys, text)
-			changes = append(changes, tmpl.Provider+" must make it")
-		case onComing:
-			if v.code == "" {
-				v.code = WaitComing
-			}
-			whys = append(whys, "expected by "+t.by.Stamp())
-			changes = append(changes, "it must join")
+		p := s.placeText(t)
+		if v.code == "" || p.code == WaitMade {
+			v.code = p.code
 		}
+		hosts, change = joined(" and ", hosts, p.why), joined(", ", change, p.change)
 	}
-	if len(whys) > 0 {
-		host := "host"
-		if c.nodes > 1 {
-			host = fmt.Sprintf("%d hosts", c.nodes)
-		}
-		v.why = joined("; ", v.why, fmt.Sprintf("needs %s; %s %s", s.needText(c), host, strings.Join(whys, " and ")))
-		v.change = joined(", ", v.change, strings.Join(changes, ", "))
-	}
-	if v.code == "" {
+	switch {
+	case v.code == "":
 		return s.couldStart(c)
+	case hosts == "":
+		return v
+	case c.nodes > 1:
+		hosts = fmt.Sprintf("%d hosts %s", c.nodes, hosts)
+	default:
+		hosts = "host " + hosts
 	}
+	v.why = joined("; ", v.why, "needs "+s.needText(c)+"; "+hosts)
+	v.change = joined(", ", v.change, change)
 	return v
+}
+
+// placeText says where hosts come from; nothing of those that are there.
+func (s *session) placeText(t tally) verdict {
+	switch t.where {
+	case onMade:
+		tmpl := &s.e.templates[t.template]
+		if tmpl.words.why == "" {
+			tmpl.words = verdict{WaitMade, "to be made from " + tmpl.Name + " by " + tmpl.Provider, tmpl.Provider + " must make what it lacks"}
+			if tmpl.Latency > 0 {
+				tmpl.words.why += " in " + tmpl.Latency.String()
+			}
+		}
+		return tmpl.words
+	case onComing:
+		return verdict{WaitComing, "expected by " + t.by.Stamp(), "what is expected must join"}
+	}
+	return verdict{}
 }
 
 // couldStart explains a job for which there is room now that is kept for others.
@@ -396,9 +407,12 @@ func (s *session) couldStart(c *class) verdict {
 	}
 }
 
-func joined(sign string, parts ...string) string {
-	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
-	return strings.Join(parts, sign)
+// joined joins a and b, leaving out what is empty.
+func joined(sign, a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + sign + b
 }
 
 // reserved explains a job that has a reservation.

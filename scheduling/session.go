@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"xce.internal/elastic/cluster"
@@ -33,6 +34,7 @@ type session struct {
 	numbers  []int64
 	outcomes []tokenOutcome
 	supply   supply
+	parts    []part // of the items
 	hosts    []madeHosts
 	classes  []*class // those with waiting jobs that could ever run
 	verdicts []verdict
@@ -56,7 +58,7 @@ func (e *Engine) begin(now cluster.Time) *session {
 	s.starts, s.names, s.promises, s.hostWaiter = nil, nil, 0, 0
 	s.hosts, s.classes = nil, s.classes[:0]
 	s.lines.made = false
-	s.outcomes, s.verdicts, s.heldBack = s.outcomes[:0], s.verdicts[:0], s.heldBack[:0]
+	s.outcomes, s.verdicts, s.heldBack, s.parts = s.outcomes[:0], s.verdicts[:0], s.heldBack[:0], s.parts[:0]
 	s.shelve()
 	return s
 }
@@ -126,7 +128,7 @@ func (s *session) letGo() {
 // makeQueue makes all classes ready, and forgets those of which no job waits.
 func (s *session) makeQueue() {
 	e := s.e
-	s.queue = s.queue[:0]
+	s.queue = slices.Grow(s.queue[:0], len(e.classes))
 	waiting := e.classes[:0]
 	for _, c := range e.classes {
 		if c.empty() {
@@ -145,7 +147,23 @@ func (s *session) makeQueue() {
 	}
 	clear(e.classes[len(waiting):])
 	e.classes = waiting
+	e.forgetFootprints()
 	s.queue.build()
+}
+
+// forgetFootprints drops those of jobs that are gone, once they are many.
+func (e *Engine) forgetFootprints() {
+	if len(e.footprints) < 1000+2*(len(e.classes)+len(e.runs)) {
+		return
+	}
+	used := make(map[*footprint]bool, len(e.classes)+len(e.runs))
+	for _, c := range e.classes {
+		used[c.footprint] = true
+	}
+	for i := range e.runs {
+		used[e.runs[i].footprint] = true
+	}
+	maps.DeleteFunc(e.footprints, func(_ string, f *footprint) bool { return !used[f] })
 }
 
 // alive answers which of the jobs that others wait for wait or run.

@@ -312,6 +312,8 @@ func (s *session) offerChoice(i int, tokens []tokenNeed, quiet bool) (cost int64
 
 // makeItems merges the admitted jobs of all classes by what they need of hosts.
 func (s *session) makeItems(classes []*class) {
+	s.supply.items = slices.Grow(s.supply.items, len(classes))
+	s.parts = slices.Grow(s.parts, len(classes))
 	for _, c := range classes {
 		if rest := c.pass.admitted - c.pass.onReal; rest > 0 {
 			s.addItem(c, rest, c.nodes > 1)
@@ -411,9 +413,11 @@ func (s *session) addItem(c *class, count int64, onReal bool) {
 		set = s.e.setOf(make([]uint64, len(set.bits)))
 		wide = set
 	}
+	s.parts = append(s.parts, part{c, count})
+	last := len(s.parts)
 	s.supply.items = append(s.supply.items, item{
 		need: c.need, nodes: c.nodes, limit: c.limit, kinds: c.kinds, set: set, wide: wide, onReal: onReal && s.fitsNow(c),
-		size: c.size, count: count, left: count, parts: []part{{c, count}},
+		size: c.size, count: count, left: count, parts: s.parts[last-1 : last : last],
 	})
 }
 

@@ -25,7 +25,7 @@ var public = map[string]struct {
 	"kth":       {file: "KTH-SP2-1996-2.1-cln.swf.gz", procs: 100},
 	"sdsc5k":    {file: "pyss-5K_sample.swf.gz", procs: 128, quick: true},
 	"theta3k":   {file: "cqgym-train.swf.gz", procs: 4360, quick: true},
-	"nasa":      {file: "NASA-iPSC-1993-3.1-cln.swf.gz", procs: 128},
+	"nasa":      {file: "NASA-iPSC-1993-3.1-cln.swf.gz", procs: 128, quick: true},
 	"lublin256": {file: "lublin_256.swf.gz", procs: 256},
 }
 
