@@ -425,18 +425,20 @@ func (s *session) reserved(c *class, p promise, lacks verdict) verdict {
 	if len(p.hosts) > named {
 		text += fmt.Sprintf(" and %d more", len(p.hosts)-named)
 	}
-	why := fmt.Sprintf("needs %s; starts on %s at the latest %s", s.needText(c), text, whenText(p.at))
+	why := fmt.Sprintf("needs %s; starts on %s %s at the latest", s.needText(c), text, s.whenText(p.at))
 	if p.at >= forever {
 		return verdict{lacks.code, joined("; ", lacks.why, "jobs without a time limit hold "+text), lacks.change}
 	}
 	return verdict{WaitReserved, why, "the jobs that hold what it needs must end"}
 }
 
-func whenText(t cluster.Time) string {
-	if t >= forever {
-		return "once jobs without a time limit have ended"
+// whenText says when a promise is due; without a time where it is due any moment,
+// so that the words stay the same from session to session.
+func (s *session) whenText(t cluster.Time) string {
+	if t <= s.now.Add(overtime) {
+		return "any moment, once a job that is past its time limit has ended or what is late has come"
 	}
-	return t.Stamp()
+	return "at " + t.Stamp()
 }
 
 func waits(jobs []int64) string {

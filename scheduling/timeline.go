@@ -54,6 +54,16 @@ func (l *timeline) take(need []int64, from, until cluster.Time, by int64) {
 			l.free[i*l.dims+d] -= by * n
 		}
 	}
+	l.unite(end)
+	l.unite(first)
+}
+
+// unite makes one step of i and the one before it where they are alike.
+func (l *timeline) unite(i int) {
+	if i > 0 && slices.Equal(l.step(i-1), l.step(i)) {
+		l.at = slices.Delete(l.at, i, i+1)
+		l.free = slices.Delete(l.free, i*l.dims, (i+1)*l.dims)
+	}
 }
 
 // least answers the smallest value of the first dimension.
