@@ -34,8 +34,8 @@ type class struct {
 	// thresholds are those that its demand must meet one of; see Threshold.
 	thresholds []scope
 
-	// promises are the reservations of its first jobs that stand from one session
-	// to the next, where every job is a class of its own; see Engine.enqueue.
+	// promises are the reservations of its first jobs. Under the conservative order
+	// they stand from one session to the next, and a job that has one is alone.
 	promises []promise
 	alone    bool
 	key      string
@@ -137,6 +137,14 @@ func (c *class) begin() {
 	}
 	c.waiting--
 	c.pass.cursor = cursor{entry: c.head}
+}
+
+// split answers a class with the same needs and no jobs, for one that is alone.
+func (c *class) split() *class {
+	alone := *c
+	alone.queue, alone.head, alone.waiting, alone.promises = nil, 0, 0, nil
+	alone.alone, alone.listed, alone.pass = true, false, classPass{}
+	return &alone
 }
 
 // empty tells whether no job of the class waits.

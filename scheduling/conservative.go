@@ -9,7 +9,12 @@ import "slices"
 // and jobs without a reservation get one behind all others.
 func (s *session) placeReserved() {
 	s.makeTimelines()
-	order := slices.Clone(s.e.classes)
+	var order []*class
+	for _, c := range s.e.classes {
+		if len(c.promises) > 0 {
+			order = append(order, c)
+		}
+	}
 	slices.SortFunc(order, byFirst)
 	s.stand(order)
 	if s.e.freed {
@@ -18,8 +23,9 @@ func (s *session) placeReserved() {
 	for _, c := range order {
 		s.startPromised(c)
 	}
-	for _, c := range order {
-		s.promiseNew(c)
+	s.makeQueue()
+	for len(s.queue) > 0 {
+		s.promiseNext(s.queue[0].class)
 	}
 }
 
@@ -93,23 +99,46 @@ func (s *session) canKeep(c *class, p promise) bool {
 	return true
 }
 
-// promiseNew starts the jobs of the class that have no reservation, or gives
-// them one as far as the policy allows.
-func (s *session) promiseNew(c *class) {
-	if c.never.code != "" {
+// promiseNext starts the first job in the queue, or gives it a reservation as far
+// as the policy allows.
+func (s *session) promiseNext(c *class) {
+	c.pass.cursor = c.skip(c.pass.cursor, int64(len(c.promises)))
+	switch {
+	case c.never.code != "" || c.atEnd(c.pass.cursor):
+		s.queue.pop()
+		return
+	case len(c.promises) == 0 && s.startNow(c):
+		s.queue.fix()
 		return
 	}
-	for int64(len(c.promises)) < c.waiting {
-		if len(c.promises) == 0 && s.startNow(c) {
-			continue
-		}
-		if s.promises >= s.e.policy.reserves() {
-			return
-		}
-		p, ok := s.earliest(c)
-		if !ok {
-			return
-		}
-		s.promise(c, p)
+	p, ok := promise{}, false
+	if s.promises < s.e.policy.reserves() {
+		p, ok = s.earliest(c)
 	}
+	if !ok {
+		s.queue.pop()
+		return
+	}
+	if !c.alone {
+		alone := s.takeOut(c)
+		s.queue.fix()
+		s.promise(alone, p)
+		s.queue.push(alone)
+		return
+	}
+	s.promise(c, p)
+	c.pass.cursor = cursor{entry: c.head}
+}
+
+// takeOut makes the first job of a class, or array of jobs, a class of its own.
+func (s *session) takeOut(c *class) *class {
+	alone := c.split()
+	first := c.queue[c.head]
+	c.head++
+	c.waiting -= first.count
+	c.pass.cursor = cursor{entry: c.head}
+	s.e.list(alone)
+	alone.add(first)
+	alone.reset()
+	return alone
 }

@@ -219,31 +219,43 @@ func (e *Engine) submit(job *cluster.Job) {
 	e.enqueue(job)
 }
 
-// enqueue puts a job into the queue of its class. Under the conservative order
-// each job is a class of its own, since each has its own reservation.
+// enqueue puts a job into the queue of its class. One that has a reservation is a
+// class of its own.
 func (e *Engine) enqueue(job *cluster.Job) {
 	c := e.classOf(job)
-	if e.policy.Order == Conservative {
-		alone := *c
-		alone.queue, alone.alone, alone.listed, alone.waiting = nil, true, false, 0
-		c = &alone
-		for i := job.Begun; i < max(job.Array, 1); i++ {
-			element := int64(0)
-			if job.Array > 0 {
-				element = i + 1
-			}
-			p, standing := e.promised[runKey{job.ID, element}]
-			if !standing || int(p.choice) >= len(c.choices) || int64(len(p.hosts)) != c.nodes {
-				break
-			}
-			c.promises = append(c.promises, p)
-		}
+	if promises := e.standing(job, c); len(promises) > 0 {
+		c = c.split()
+		c.promises = promises
 	}
+	e.list(c)
+	c.add(entryOf(job))
+}
+
+// standing answers the reservations of the input for a job.
+func (e *Engine) standing(job *cluster.Job, c *class) (promises []promise) {
+	if len(e.promised) == 0 {
+		return nil
+	}
+	key := runKey{job: job.ID}
+	for i := job.Begun; i < max(job.Array, 1); i++ {
+		if job.Array > 0 {
+			key.element = i + 1
+		}
+		p, standing := e.promised[key]
+		if !standing || int(p.choice) >= len(c.choices) || int64(len(p.hosts)) != c.nodes {
+			break
+		}
+		promises = append(promises, p)
+	}
+	return promises
+}
+
+// list puts a class among those with waiting jobs.
+func (e *Engine) list(c *class) {
 	if !c.listed {
 		c.listed = true
 		e.classes = append(e.classes, c)
 	}
-	c.add(entryOf(job))
 }
 
 func entryOf(job *cluster.Job) entry {

@@ -143,8 +143,44 @@ func TestNothingDelaysAReservation(t *testing.T) {
 					t.Fatalf("%s is overfull at %s: %v", h.Name, at, free)
 				}
 			}
+			for _, res := range in.Resources {
+				if used, most := tokensAt(in, r, res, at); used > most {
+					t.Fatalf("%d %s are used at %s, there are %d", used, res.Name, at, most)
+				}
+			}
 		}
 	})
+}
+
+// tokensAt is what the starts and reservations of a session use of a resource at
+// an instant, and what there is for them.
+func tokensAt(in Input, r Result, res Resource, at cluster.Time) (used, most int64) {
+	use := func(id, alternative int64, from cluster.Time) {
+		job := jobOf(in, id)
+		ends := from.Add(job.TimeLimit)
+		if job.TimeLimit == 0 {
+			ends = forever
+		}
+		if from <= at && at < ends {
+			used += job.Tokens[res.Name]
+			if alternative > 0 {
+				used += job.Alternatives[alternative-1][res.Name]
+			}
+		}
+	}
+	for _, s := range r.Starts {
+		use(s.Job, s.Alternative, now)
+	}
+	for _, promised := range r.Reservations {
+		use(promised.Job, promised.Alternative, promised.At)
+	}
+	most = max(res.Total-res.InUse-res.KeepBack, 0)
+	for _, l := range res.Loans {
+		if l.State == cluster.LoanRequested && max(l.Intended, now.Add(overtime)) <= at {
+			most += l.Units
+		}
+	}
+	return used, most
 }
 
 // freeAt is what is free on a host at an instant if everything goes as promised.
