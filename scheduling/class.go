@@ -68,7 +68,7 @@ type classPass struct {
 	tokens                    []tokenSpan // how the admitted ones have their tokens
 	cut                       verdict     // why those after them get nothing
 	cutAt                     cursor      // the first of those
-	item                      int32       // see session.inOrder
+	item                      int32       // in supply.items, or noItem
 	spans                     []span
 }
 

@@ -1,0 +1,172 @@
+package scheduling
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// lacksTokens explains a job whose tokens no one can lend.
+
+func (s *session) lacksTokens(c *class, choice int) verdict {
+	shares := s.shares[choice]
+	if !slices.ContainsFunc(shares, func(sh share) bool { return sh.lacking > 0 }) {
+		return behindTokens(shares)
+	}
+	var parts []string
+	change := "running jobs must give tokens back"
+	for i := range shares {
+		if sh := &shares[i]; sh.lacking > 0 {
+			parts = append(parts, fmt.Sprintf("%s, %d coming, %d can be borrowed%s%s", sh.whatIsFree(), sh.coming, sh.fromHeadroom, sh.inTime(), s.whyNoMore(c, sh.pool)))
+			if sh.pool.resource.Elastic != nil {
+				change = "running jobs must give tokens back, or a lender must have more"
+			}
+		}
+	}
+	v := verdict{WaitTokens, strings.Join(parts, "; "), change}
+	if len(c.choices) > 1 {
+		v.why += fmt.Sprintf("; so are the other %d alternatives", len(c.choices)-1)
+	}
+	if c.pass.quiet {
+		return s.belowThreshold(c, v)
+	}
+	return v
+}
+
+// behindTokens explains a job that could have its tokens if none waited before it.
+
+func behindTokens(shares []share) verdict {
+	i := slices.IndexFunc(shares, func(sh share) bool { return sh.pool.waiter != 0 })
+	p := shares[i].pool
+	return verdict{
+		WaitBehind, fmt.Sprintf("needs %d %s; waits behind job %d, which waits for %s too", shares[i].need, p.resource.Name, p.waiter, p.resource.Name),
+		fmt.Sprintf("job %d must start", p.waiter),
+	}
+}
+
+// inTime says from whom and how soon what can be borrowed would come.
+
+func (sh *share) inTime() string {
+	text := ""
+	for i, n := range sh.borrowed {
+		if n > 0 {
+			text += " from " + sh.pool.sources[i].text()
+		}
+	}
+	return text
+}
+
+func (src *source) text() string {
+	if src.offer.Latency == 0 {
+		return src.offer.Provider
+	}
+	return fmt.Sprintf("%s in %s", src.offer.Provider, src.offer.Latency)
+}
+
+// whatIsFree says what a job needs and what there is of it.
+
+func (sh *share) whatIsFree() string {
+	text := fmt.Sprintf("needs %d %s; %d free", sh.need, sh.pool.resource.Name, max(sh.free, 0))
+	switch {
+	case sh.free < 0:
+		text += fmt.Sprintf(" and %d too few for what is in use and kept back", -sh.free)
+	case sh.reserved && sh.free < sh.need:
+		text += ", the rest reserved for earlier jobs"
+	}
+	return text
+}
+
+// whyNoMore says what keeps jobs of the class from borrowing more of the pool.
+
+func (s *session) whyNoMore(c *class, p *pool) string {
+	if c.pass.quiet {
+		return ""
+	}
+	e := p.resource.Elastic
+	switch {
+	case e == nil:
+		return " (the resource is not elastic)"
+	case p.limited():
+		return fmt.Sprintf(" (max borrowed is %d)", e.MaxBorrowed)
+	}
+	return fmt.Sprintf(" (%s)", strings.Join(p.noMore, "; "))
+}
+
+// tokenOutcome is how the tokens of a job are had, in words and as a code; no
+
+type tokenOutcome struct {
+	numbers []int64
+	code    Code
+	why     string
+	change  string
+}
+
+// noteTokens records how the job that was just admitted has its tokens. Most
+
+func (s *session) noteTokens(c *class, choice int) {
+	n := append(s.numbers[:0], int64(choice))
+	shares := s.shares[choice]
+	for i := range shares {
+		sh := &shares[i]
+		n = append(n, sh.free, sh.coming, int64(boolCompare(sh.reserved, true)))
+		n = append(n, sh.borrowed...)
+	}
+	s.numbers = n
+	if last := len(c.pass.tokens) - 1; last >= 0 && slices.Equal(s.outcomes[c.pass.tokens[last].outcome].numbers, n) {
+		c.pass.tokens[last].count++
+		return
+	}
+	o := tokenOutcome{numbers: slices.Clone(n)}
+	o.describe(shares)
+	s.outcomes = append(s.outcomes, o)
+	c.pass.tokens = append(c.pass.tokens, tokenSpan{count: 1, outcome: int32(len(s.outcomes) - 1)})
+}
+
+func (o *tokenOutcome) describe(shares []share) {
+	var parts, changes []string
+	for i := range shares {
+		sh := &shares[i]
+		text := sh.whatIsFree()
+		if sh.coming > 0 {
+			text += fmt.Sprintf(", %d requested and coming", sh.coming)
+			changes = append(changes, fmt.Sprintf("%d %s must arrive", sh.coming, sh.pool.resource.Name))
+			if o.code == "" {
+				o.code = WaitComing
+			}
+		}
+		for j, n := range sh.borrowed {
+			if n > 0 {
+				text += fmt.Sprintf(", %d to be borrowed from %s", n, sh.pool.sources[j].text())
+				changes = append(changes, fmt.Sprintf("%s must grant %d %s", sh.pool.sources[j].offer.Provider, n, sh.pool.resource.Name))
+				o.code = WaitBorrow
+			}
+		}
+		parts = append(parts, text)
+	}
+	o.why, o.change = strings.Join(parts, "; "), strings.Join(changes, ", ")
+}
+
+func (s *session) served(c *class, o tokenOutcome, places []tally) verdict {
+	v := verdict{o.code, o.why, o.change}
+	hosts, change := "", ""
+	for _, t := range places {
+		p := s.placeText(t)
+		if v.code == "" || p.code == WaitMade {
+			v.code = p.code
+		}
+		hosts, change = joined(" and ", hosts, p.why), joined(", ", change, p.change)
+	}
+	switch {
+	case v.code == "":
+		return s.couldStart(c)
+	case hosts == "":
+		return v
+	case c.nodes > 1:
+		hosts = fmt.Sprintf("%d hosts %s", c.nodes, hosts)
+	default:
+		hosts = "host " + hosts
+	}
+	v.why = joined("; ", v.why, "needs "+s.needText(c)+"; "+hosts)
+	v.change = joined(", ", v.change, change)
+	return v
+}
