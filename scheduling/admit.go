@@ -65,7 +65,7 @@ func (s *session) admitNext(c *class) (more, stop bool) {
 		}
 		for i := range shares {
 			shares[i].reserve(id)
-			more = more || !shares[i].pool.drained()
+			more = more || !shares[i].pool.closed()
 		}
 		if stop {
 			s.hostWaiter = id

@@ -154,8 +154,8 @@ func (sp *supply) choose(group []int32) (best bid, ok bool) {
 			if b := sp.try(b.template, mixed, group, rough); !ok || compareBids(b, best) < 0 {
 				best, ok = b, true
 			}
-			if len(group) == 1 {
-				break // there is nothing to mix
+			if len(group) == 1 || len(bids) == 1 && best.cost <= bids[0].cost {
+				break // there is nothing to mix, or nothing to be won by it
 			}
 		}
 	}

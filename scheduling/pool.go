@@ -215,8 +215,9 @@ func (sh *share) takeFree() {
 	}
 }
 
-// drained tells whether nothing is left of the pool for a job that waits.
-func (p *pool) drained() bool { return p.unreserved <= 0 && p.coming <= 0 }
+// closed tells whether a job that waits can keep nothing more of the pool, and
+// those after it get nothing anyway.
+func (p *pool) closed() bool { return p.unreserved <= 0 && p.coming <= 0 && p.waiter != 0 }
 
 // demand answers what was taken of each source.
 func (p *pool) demand() []cluster.Demand {
