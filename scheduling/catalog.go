@@ -91,34 +91,46 @@ func grow(a, b []int64) {
 	}
 }
 
-// templatesFor answers the templates that the constraint allows and that are
-// large enough.
-func (e *Engine) templatesFor(constraint cluster.Constraint, need []int64) *templateSet {
-	e.setBits = append(e.setBits[:0], make([]uint64, (len(e.templates)+63)/64)...)
-	for t := range e.templates {
-		tmpl := &e.templates[t]
-		if covers(tmpl.size, need) && constraint.Holds(func(f string) bool { return tmpl.features[f] }) {
-			e.setBits[t/64] |= 1 << (t % 64)
-		}
-	}
-	return e.setOf(e.setBits)
-}
-
 // wideFor answers the templates that the constraint allows and that have some of
 // everything that is needed, if perhaps too little.
 func (e *Engine) wideFor(text string, constraint cluster.Constraint, need []int64) *templateSet {
-	some := make([]int64, len(need))
-	key := []byte(text)
+	e.setKey = append(e.setKey[:0], text...)
+	for _, n := range need {
+		e.setKey = append(e.setKey, byte(min(n, 1)))
+	}
+	if wide, known := e.wides[string(e.setKey)]; known {
+		return wide
+	}
+	key, bits := string(e.setKey), make([]uint64, (len(e.templates)+63)/64)
+	for t := range e.templates {
+		tmpl := &e.templates[t]
+		if hasSome(tmpl.size, need) && constraint.Holds(func(f string) bool { return tmpl.features[f] }) {
+			bits[t/64] |= 1 << (t % 64)
+		}
+	}
+	e.wides[key] = e.setOf(bits)
+	return e.wides[key]
+}
+
+// hasSome tells whether a has something of all that is needed.
+func hasSome(a, need []int64) bool {
 	for d, n := range need {
-		some[d] = min(n, 1)
-		key = append(key, byte(some[d]))
+		if n > 0 && a[d] == 0 {
+			return false
+		}
 	}
-	wide, known := e.wides[string(key)]
-	if !known {
-		wide = e.templatesFor(constraint, some)
-		e.wides[string(key)] = wide
+	return true
+}
+
+// largeEnough answers the templates of a set that are large enough.
+func (e *Engine) largeEnough(wide *templateSet, need []int64) *templateSet {
+	e.setBits = append(e.setBits[:0], wide.bits...)
+	for _, t := range wide.list {
+		if !covers(e.templates[t].size, need) {
+			e.setBits[t/64] &^= 1 << (t % 64)
+		}
 	}
-	return wide
+	return e.setOf(e.setBits)
 }
 
 // covers tells whether a has at least b of everything.

@@ -154,8 +154,11 @@ func (sp *supply) choose(group []int32) (best bid, ok bool) {
 			if b := sp.try(b.template, mixed, group, rough); !ok || compareBids(b, best) < 0 {
 				best, ok = b, true
 			}
-			if len(group) == 1 || len(bids) == 1 && best.cost <= bids[0].cost {
-				break // there is nothing to mix, or nothing to be won by it
+			if best.missing == 0 && best.cost <= bids[0].cost {
+				return best, ok // it is as cheap as if jobs could be divided
+			}
+			if len(group) == 1 {
+				break // there is nothing to mix
 			}
 		}
 	}

@@ -295,8 +295,8 @@ func (e *Engine) newClass(job *cluster.Job, f *footprint) *class {
 		c.never = badConstraint(err)
 	}
 	c.kinds = e.kinds.open(constraint, c.need)
-	c.templates = e.templatesFor(constraint, c.need)
 	c.wide = e.wideFor(job.Constraint, constraint, c.need)
+	c.templates = e.largeEnough(c.wide, c.need)
 	c.size = e.sizeOf(c)
 	c.thresholds = e.scopesOf(job)
 	return c

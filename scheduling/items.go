@@ -15,10 +15,9 @@ func (s *session) makeItems(classes []*class) {
 }
 
 func (s *session) addItem(c *class, count int64, onReal bool) {
-	set, wide := c.templates, c.wide
+	set, wide := s.supply.usable(c.templates), s.supply.usable(c.wide)
 	if c.pass.quiet {
-		set = s.e.setOf(make([]uint64, len(set.bits)))
-		wide = set
+		set, wide = s.supply.nothing, s.supply.nothing
 	}
 	s.parts = append(s.parts, part{c, count})
 	last := len(s.parts)

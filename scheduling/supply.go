@@ -58,6 +58,11 @@ type supply struct {
 	made   []shelf // one for each template that is used, in the order of choice
 	loads  []load
 	items  []item
+	// canMake is which templates hosts could be made of as the pass began, and
+	// usables the sets without the others.
+	canMake []uint64
+	usables map[*templateSet]*templateSet
+	nothing *templateSet
 	// headroom and quota are what is left of them, by template and by quota.
 	headroom, quota []int64
 	trial           shelf // reused
@@ -107,7 +112,32 @@ func (sp *supply) reset(s *session) {
 	sp.headroom = s.e.headrooms(sp.headroom, s.now)
 	sp.quota = s.e.quotasLeft(sp.quota)
 	sp.made, sp.items, sp.use = sp.made[:0], sp.items[:0], 0
+	sp.findUsable()
 	sp.clearHosts(s)
+}
+
+// findUsable finds the templates of which hosts could be made as the pass begins.
+func (sp *supply) findUsable() {
+	sp.canMake = append(sp.canMake[:0], make([]uint64, (len(sp.headroom)+63)/64)...)
+	sp.usables, sp.nothing = map[*templateSet]*templateSet{}, sp.e.setOf(sp.canMake)
+	for t, n := range sp.headroom {
+		if n > 0 {
+			sp.canMake[t/64] |= 1 << (t % 64)
+		}
+	}
+}
+
+// usable answers those of a set, so that templates of no use tell no jobs apart.
+func (sp *supply) usable(set *templateSet) *templateSet {
+	if usable, known := sp.usables[set]; known {
+		return usable
+	}
+	bits := slices.Clone(set.bits)
+	for i := range bits {
+		bits[i] &= sp.canMake[i]
+	}
+	sp.usables[set] = sp.e.setOf(bits)
+	return sp.usables[set]
 }
 
 // clearHosts puts all hosts back as they were, without what was placed on them.
