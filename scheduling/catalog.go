@@ -11,7 +11,8 @@ import (
 // template is a kind of host that a provider can make.
 type template struct {
 	cluster.Template
-	size     []int64
+	size     []int64 // what one has
+	said     []int64 // what the template says of it
 	features map[string]bool
 	quotas   []int32 // places in Engine.quotas
 	words    verdict // for jobs that get hosts of it
@@ -155,6 +156,7 @@ func (e *Engine) takeCatalog(in Input) {
 	for _, t := range in.Templates {
 		taken := template{Template: t, size: make([]int64, e.dims.count()), features: map[string]bool{}}
 		e.dims.size(taken.size, t.CPUs, t.MemoryMB, t.Countables)
+		taken.said = taken.size
 		for _, f := range t.Features {
 			taken.features[f] = true
 		}
@@ -184,6 +186,33 @@ func (e *Engine) takeExpected(hosts []cluster.ExpectedHost) {
 	}
 	// Jobs take the smallest that does.
 	slices.SortFunc(e.expected, func(a, b expected) int { return cmp.Or(slices.Compare(a.size, b.size), cmp.Compare(a.ID, b.ID)) })
+}
+
+// misses is how many hosts must have joined with less than their template says
+// before they are believed: one may be broken.
+const misses = 2
+
+// learnSizes makes templates as small as the hosts are that were made from them,
+// so that no more are asked for a job that they do not take. They are charged as
+// what they say.
+func (e *Engine) learnSizes() {
+	for i := range e.templates {
+		t := &e.templates[i]
+		largest, joined := make([]int64, len(t.size)), 0
+		for j := range e.hosts {
+			if h := &e.hosts[j]; h.template == t.Name {
+				grow(largest, h.size)
+				joined++
+			}
+		}
+		if joined < misses || covers(largest, t.size) {
+			continue
+		}
+		t.size = slices.Clone(t.size)
+		for d, n := range largest {
+			t.size[d] = min(t.size[d], n)
+		}
+	}
 }
 
 // headrooms answers how many hosts each template could give now: what was asked

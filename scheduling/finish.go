@@ -223,15 +223,25 @@ func (s *session) tellRest(c *class) {
 	if told == c.waiting {
 		return
 	}
-	why := c.pass.cut
-	if why.code == "" {
-		why = s.couldStart(c)
-	}
+	why := s.whyCut(c)
 	for told < min(c.waiting, int64(len(c.promises))) {
 		s.tell(c, 1, s.reserved(c, c.promises[told], why))
 		told++
 	}
 	s.tell(c, c.waiting-told, why)
+}
+
+// whyCut answers why the class's jobs after the admitted ones get nothing. Those
+// that were not looked at, because one before them lets no other pass, may lack
+// tokens too, which is told rather.
+func (s *session) whyCut(c *class) verdict {
+	if c.pass.cut.code != "" {
+		return c.pass.cut
+	}
+	if choice, ok := s.offerTokens(c); !ok && slices.ContainsFunc(s.shares[choice], func(sh share) bool { return sh.lacking > 0 }) {
+		return s.lacksTokens(c, choice)
+	}
+	return s.couldStart(c)
 }
 
 // unplaced answers the rows of all spans, in the order of their first jobs.

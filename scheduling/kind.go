@@ -67,30 +67,34 @@ func (d dimensions) size(v []int64, cpus, memory int64, countables map[string]in
 	v[len(v)-1] = wholeHost
 }
 
-// text says a vector in words: its cpus, and what it has of everything else that
-// is not 0.
+// text says a vector in words: what it has of each countable. What is 0 is left
+// out, but for cpus; what is negative is always.
 func (d dimensions) text(v []int64) string {
-	last := 0
-	for i := 1; i < len(d.names); i++ {
-		if v[i] > 0 {
+	last := -1
+	for i := range d.names {
+		if v[i] > 0 || i == dimCPUs && v[i] == 0 {
 			last = i
 		}
 	}
-	text := strconv.AppendInt(make([]byte, 0, 48), v[dimCPUs], 10)
-	text = append(text, " cpus"[:plural(v[dimCPUs], 5)]...)
-	for i := 1; i <= last; i++ {
-		switch {
-		case v[i] <= 0:
+	var text []byte
+	for i := 0; i <= last; i++ {
+		if v[i] < 0 || v[i] == 0 && i != dimCPUs {
 			continue
+		}
+		switch {
+		case len(text) == 0:
 		case i == last:
 			text = append(text, " and "...)
 		default:
 			text = append(text, ", "...)
 		}
 		text = append(strconv.AppendInt(text, v[i], 10), ' ')
-		if i == dimMemory {
+		switch i {
+		case dimCPUs:
+			text = append(text, "cpus"[:plural(v[i], 4)]...)
+		case dimMemory:
 			text = append(text, "MB"...)
-		} else {
+		default:
 			text = append(text, d.names[i]...)
 		}
 	}

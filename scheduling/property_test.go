@@ -248,10 +248,7 @@ func TestIdleIsWhatNobodyNeeds(t *testing.T) {
 			idle := r.Clocks[res.Name].Units()
 			reserved := int64(0)
 			for _, job := range in.Jobs {
-				// Of those that get no tokens the first keeps what is free; the others
-				// may be behind one that waits for a host.
-				u, waits := reasonOf(r, job.ID)
-				if waits && (u.Code == WaitComing || u.Code == WaitBorrow || u.Code == WaitTokens && u.Jobs[0] == job.ID) {
+				if u, waits := reasonOf(r, job.ID); waits && (u.Code == WaitComing || u.Code == WaitBorrow) {
 					reserved += job.Tokens[res.Name]
 				}
 			}

@@ -1,7 +1,6 @@
 package scheduling
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 )
 
 // verdict is why jobs wait, and what would have to change.
-
 type verdict struct {
 	code        Code
 	why, change string
@@ -49,17 +47,16 @@ func waitsForStart(at cluster.Time) verdict {
 	return verdict{WaitStart, "starts at " + at.Stamp() + " at the earliest", "that time must come"}
 }
 
-// take a job of the class even if it were empty; no code means that one would.
-
-// what earlier jobs take.
-
 // belowThreshold explains a job that asks for nothing yet.
-
 func (s *session) belowThreshold(c *class, lacks verdict) verdict {
 	var parts []string
 	for _, t := range s.e.thresholds {
 		if slices.Contains(c.thresholds, t.scope()) {
-			parts = append(parts, fmt.Sprintf("%d must have waited for %s in %s (%d have)", t.Jobs, t.Wait, cmp.Or(t.Queue, t.Resource), s.waitingFor(t)))
+			where := "for " + t.Resource
+			if t.Queue != "" {
+				where = "in queue " + t.Queue
+			}
+			parts = append(parts, fmt.Sprintf("%d jobs must have waited %s %s (now %d)", t.Jobs, t.Wait, where, s.waitingFor(t)))
 		}
 	}
 	return verdict{WaitMore, lacks.why + "; more is asked for only when enough jobs have waited", strings.Join(parts, ", or ")}
@@ -69,26 +66,13 @@ func behindHosts(first int64) verdict {
 	return verdict{WaitBehind, fmt.Sprintf("waits behind job %d, which waits for a host", first), fmt.Sprintf("job %d must start", first)}
 }
 
-// code means that they are free.
-
-// jobs have them like the one before, which costs no words.
-
-// served explains jobs that have their tokens as o says and their hosts as the
-
-// places say.
-
 // joined joins a and b, leaving out what is empty.
-
 func joined(sign, a, b string) string {
 	if a == "" || b == "" {
 		return a + b
 	}
 	return a + sign + b
 }
-
-// reserved explains a job that has a reservation.
-
-// so that the words stay the same from session to session.
 
 func waits(jobs []int64) string {
 	if len(jobs) == 1 {
@@ -98,7 +82,6 @@ func waits(jobs []int64) string {
 }
 
 // jobList names the first jobs of a list in words.
-
 func jobList(jobs []int64) string {
 	const most = 5
 	names := make([]string, 0, most)

@@ -9,7 +9,7 @@ import (
 )
 
 // noPlaceEver answers why no host that is there, expected or could be made would
-
+// take a job of the class even if it were empty; no code means that one would.
 func (s *session) noPlaceEver(c *class) verdict {
 	if s.couldEver(c) || len(c.templates.list) > 0 {
 		return verdict{}
@@ -30,11 +30,11 @@ func (s *session) noPlaceEver(c *class) verdict {
 	if len(s.e.sizes)+len(s.e.expected)+len(s.e.templates) == 0 {
 		return verdict{WaitHosts, fmt.Sprintf("needs %s; no host is up", what), "a host must join"}
 	}
-	return verdict{Never, fmt.Sprintf("needs %s; %s", what, s.largestText(c)), "a larger host or a template of one must be added"}
+	why, change := s.tooLarge(c)
+	return verdict{Never, fmt.Sprintf("needs %s; %s", what, why), change}
 }
 
 // closedFor says which closed host would take the class; empty where none would.
-
 func (s *session) closedFor(c *class) string {
 	for i := range s.e.hosts {
 		h := &s.e.hosts[i]
@@ -45,39 +45,50 @@ func (s *session) closedFor(c *class) string {
 	return ""
 }
 
-// largestText says what the hosts have at most.
-
-func (s *session) largestText(c *class) string {
+// tooLarge answers why nothing that is configured takes a job of the class, and
+// what would.
+func (s *session) tooLarge(c *class) (why, change string) {
 	most := make([]int64, s.e.dims.count())
 	fit := 0
-	see := func(size []int64) {
-		for d, n := range size {
-			most[d] = max(most[d], n)
-		}
+	s.e.eachSize(func(size []int64) {
+		grow(most, size)
 		if covers(size, c.need) {
 			fit++
 		}
-	}
-	for i := range s.e.sizes {
-		see(s.e.sizes[i].size)
-	}
-	for i := range s.e.expected {
-		see(s.e.expected[i].size)
-	}
-	for i := range s.e.templates {
-		see(s.e.templates[i].size)
-	}
+	})
 	switch {
 	case c.job.Constraint != "" && fit > 0:
-		return fmt.Sprintf("no host and no template of that size satisfies %q", c.job.Constraint)
+		return fmt.Sprintf("no host and no template of that size satisfies %q", c.job.Constraint), "a host or template that satisfies it must be added"
 	case fit > 0 && c.nodes > 1:
-		return fmt.Sprintf("there are not %d such hosts, and no template makes them", c.nodes)
+		return fmt.Sprintf("there are not %d such hosts, and no template makes them", c.nodes), "more such hosts, or a template of them, must be added"
 	}
-	return fmt.Sprintf("no host and no template has more than %s", s.e.dims.text(most))
+	for d, n := range c.need { // only what is too large is told, if one thing is
+		if n <= most[d] {
+			most[d] = -1
+		}
+	}
+	change = "a larger host or a template of one must be added"
+	if text := s.e.dims.text(most); text != "" {
+		return "no host and no template has more than " + text, change
+	}
+	return "no host and no template has all that together", change
+}
+
+// eachSize calls see with the size of every host that is there, expected or that
+// could be made, sizes alike once.
+func (e *Engine) eachSize(see func(size []int64)) {
+	for i := range e.sizes {
+		see(e.sizes[i].size)
+	}
+	for i := range e.expected {
+		see(e.expected[i].size)
+	}
+	for i := range e.templates {
+		see(e.templates[i].size)
+	}
 }
 
 // needText says what a job of the class needs of hosts.
-
 func (s *session) needText(c *class) string {
 	if c.words == "" {
 		c.words = s.e.needText(c)
@@ -100,25 +111,28 @@ func (e *Engine) needText(c *class) string {
 }
 
 // freeText says what the hosts that the class may use have free at most, after
-
+// what earlier jobs take.
 func (s *session) freeText(c *class) string {
 	most := make([]int64, s.e.dims.count())
 	up := 0
 	for _, k := range c.kinds {
 		shelf := &s.supply.real[k]
 		up += len(shelf.hosts)
-		for d := range most {
-			most[d] = max(most[d], shelf.bins.most[shelf.bins.dims+d])
-		}
+		grow(most, shelf.bins.most[shelf.bins.dims:2*shelf.bins.dims])
 	}
 	if up == 0 {
+		if closed := s.closedFor(c); closed != "" {
+			return closed
+		}
 		return "no host that it may use is up"
 	}
-	return fmt.Sprintf("the most that earlier jobs leave free on any is %s", s.e.dims.text(most))
+	if c.job.Exclusive && most[len(most)-1] < wholeHost {
+		return fmt.Sprintf("none of %d hosts that it may use is without jobs", up)
+	}
+	return "the most that earlier jobs leave free on any is " + s.e.dims.text(most)
 }
 
 // lacksHosts explains a job that finds no host and can get none.
-
 func (s *session) lacksHosts(c *class) verdict {
 	v := verdict{WaitHosts, fmt.Sprintf("needs %s; %s", s.needText(c), s.freeText(c)), "running jobs must end"}
 	if c.pass.quiet {
@@ -127,8 +141,11 @@ func (s *session) lacksHosts(c *class) verdict {
 	if len(c.templates.list) == 0 {
 		return v
 	}
-	v.why += fmt.Sprintf(", and no more can be made of %s", s.templateNames(c.templates.list))
-	v.change = "running jobs must end, or a provider must have more headroom: " + s.headroomText(c)
+	v.why += fmt.Sprintf(", and no more can be made of %s (%s)", s.templateNames(c.templates.list), s.headroomText(c))
+	v.change = "a provider must have more headroom"
+	if s.couldEver(c) {
+		v.change = "running jobs must end, or " + v.change
+	}
 	return v
 }
 
@@ -147,27 +164,63 @@ func (s *session) templateNames(list []int32) string {
 }
 
 // headroomText shows for the first templates of a class what limits them.
-
 func (s *session) headroomText(c *class) string {
 	var parts []string
 	for _, t := range c.templates.list[:min(len(c.templates.list), named)] {
-		tmpl := &s.e.templates[t]
-		if s.now < tmpl.BackoffUntil {
-			parts = append(parts, fmt.Sprintf("%s refused and is left alone until %s", tmpl.Name, tmpl.BackoffUntil.Stamp()))
-			continue
-		}
-		part := fmt.Sprintf("%s had %d", tmpl.Name, tmpl.Headroom)
-		for _, q := range tmpl.quotas {
-			quota := &s.e.quotas[q]
-			part += fmt.Sprintf(" within quota %s of %d %s, %d used, %d each", quota.Name, quota.Limit, quota.Counts, quota.Used, quota.charge(tmpl.size))
-		}
-		parts = append(parts, part)
+		parts = append(parts, s.limitText(t))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// placeText says where hosts come from; nothing of those that are there.
+func (s *session) limitText(t int32) string {
+	tmpl := &s.e.templates[t]
+	if s.now < tmpl.BackoffUntil {
+		return fmt.Sprintf("%s refused and is left alone until %s", tmpl.Name, tmpl.BackoffUntil.Stamp())
+	}
+	text := fmt.Sprintf("%s has headroom for %d", tmpl.Name, tmpl.Headroom)
+	if tmpl.Headroom == 0 {
+		text = tmpl.Name + " has no headroom"
+	}
+	if asked := tmpl.Headroom - s.supply.headroom[t]; asked > 0 {
+		text += fmt.Sprintf(", %d asked for", asked)
+	}
+	for _, q := range tmpl.quotas {
+		quota := &s.e.quotas[q]
+		left := s.supply.quota[q]
+		text += fmt.Sprintf("; quota %s allows %d %s: %d used, %d asked for, %d left; a host of %s takes %d",
+			quota.Name, quota.Limit, quota.Counts, quota.Used, max(quota.Limit-quota.Used-left, 0), left, tmpl.Name, quota.charge(tmpl.said))
+	}
+	return text
+}
 
+// served explains jobs that have their tokens as o says and their hosts as the
+// places say.
+func (s *session) served(c *class, o tokenOutcome, places []tally) verdict {
+	v := verdict{o.code, o.why, o.change}
+	hosts, change := "", ""
+	for _, t := range places {
+		p := s.placeText(t)
+		if v.code == "" || p.code == WaitMade {
+			v.code = p.code
+		}
+		hosts, change = joined(" and ", hosts, p.why), joined(", ", change, p.change)
+	}
+	switch {
+	case v.code == "":
+		return s.couldStart(c)
+	case hosts == "":
+		return v
+	case c.nodes > 1:
+		hosts = fmt.Sprintf("%d hosts %s", c.nodes, hosts)
+	default:
+		hosts = "host " + hosts
+	}
+	v.why = joined("; ", v.why, "needs "+s.needText(c)+"; "+hosts)
+	v.change = joined(", ", v.change, change)
+	return v
+}
+
+// placeText says where hosts come from; nothing of those that are there.
 func (s *session) placeText(t tally) verdict {
 	switch t.where {
 	case onMade:
@@ -180,13 +233,15 @@ func (s *session) placeText(t tally) verdict {
 		}
 		return tmpl.words
 	case onComing:
+		if t.by <= s.now {
+			return verdict{WaitComing, "was expected by " + t.by.Stamp() + " and is overdue", "what is expected must join"}
+		}
 		return verdict{WaitComing, "expected by " + t.by.Stamp(), "what is expected must join"}
 	}
 	return verdict{}
 }
 
 // couldStart explains a job for which there is room now that is kept for others.
-
 func (s *session) couldStart(c *class) verdict {
 	if s.e.policy.reserves() == 0 {
 		return behindHosts(s.hostWaiter)
@@ -197,6 +252,7 @@ func (s *session) couldStart(c *class) verdict {
 	}
 }
 
+// reserved explains a job that has a reservation.
 func (s *session) reserved(c *class, p promise, lacks verdict) verdict {
 	names := make([]string, 0, named)
 	for _, h := range p.hosts[:min(len(p.hosts), named)] {
@@ -206,15 +262,25 @@ func (s *session) reserved(c *class, p promise, lacks verdict) verdict {
 	if len(p.hosts) > named {
 		text += fmt.Sprintf(" and %d more", len(p.hosts)-named)
 	}
-	why := fmt.Sprintf("needs %s; starts on %s %s at the latest", s.needText(c), text, s.whenText(p.at))
+	why := fmt.Sprintf("needs %s%s; starts on %s %s at the latest", s.needText(c), s.tokenText(c, p.choice), text, s.whenText(p.at))
 	if p.at >= forever {
 		return verdict{lacks.code, joined("; ", lacks.why, "jobs without a time limit hold "+text), lacks.change}
 	}
 	return verdict{WaitReserved, why, "the jobs that hold what it needs must end"}
 }
 
-// whenText says when a promise is due; without a time where it is due any moment,
+// tokenText says what a choice needs of tokens, and what is free of them.
+func (s *session) tokenText(c *class, choice int32) string {
+	text := ""
+	for _, n := range c.choices[choice] {
+		p := s.pools[n.pool]
+		text += fmt.Sprintf(" and %d %s (%d free)", n.units, p.resource.Name, max(p.free, 0))
+	}
+	return text
+}
 
+// whenText says when a promise is due; without a time where it is due any moment,
+// so that the words stay the same from session to session.
 func (s *session) whenText(t cluster.Time) string {
 	if t <= s.now.Add(overtime) {
 		return "any moment, once a job that is past its time limit has ended or what is late has come"

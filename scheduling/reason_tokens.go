@@ -7,7 +7,6 @@ import (
 )
 
 // lacksTokens explains a job whose tokens no one can lend.
-
 func (s *session) lacksTokens(c *class, choice int) verdict {
 	shares := s.shares[choice]
 	if !slices.ContainsFunc(shares, func(sh share) bool { return sh.lacking > 0 }) {
@@ -17,7 +16,7 @@ func (s *session) lacksTokens(c *class, choice int) verdict {
 	change := "running jobs must give tokens back"
 	for i := range shares {
 		if sh := &shares[i]; sh.lacking > 0 {
-			parts = append(parts, fmt.Sprintf("%s, %d coming, %d can be borrowed%s%s", sh.whatIsFree(), sh.coming, sh.fromHeadroom, sh.inTime(), s.whyNoMore(c, sh.pool)))
+			parts = append(parts, fmt.Sprintf("%s, %d coming%s", sh.whatIsFree(), sh.coming, s.borrowText(c, sh)))
 			if sh.pool.resource.Elastic != nil {
 				change = "running jobs must give tokens back, or a lender must have more"
 			}
@@ -34,7 +33,6 @@ func (s *session) lacksTokens(c *class, choice int) verdict {
 }
 
 // behindTokens explains a job that could have its tokens if none waited before it.
-
 func behindTokens(shares []share) verdict {
 	i := slices.IndexFunc(shares, func(sh share) bool { return sh.pool.waiter != 0 })
 	p := shares[i].pool
@@ -45,7 +43,6 @@ func behindTokens(shares []share) verdict {
 }
 
 // inTime says from whom and how soon what can be borrowed would come.
-
 func (sh *share) inTime() string {
 	text := ""
 	for i, n := range sh.borrowed {
@@ -64,7 +61,6 @@ func (src *source) text() string {
 }
 
 // whatIsFree says what a job needs and what there is of it.
-
 func (sh *share) whatIsFree() string {
 	text := fmt.Sprintf("needs %d %s; %d free", sh.need, sh.pool.resource.Name, max(sh.free, 0))
 	switch {
@@ -76,12 +72,16 @@ func (sh *share) whatIsFree() string {
 	return text
 }
 
-// whyNoMore says what keeps jobs of the class from borrowing more of the pool.
-
-func (s *session) whyNoMore(c *class, p *pool) string {
+// borrowText says what jobs of a class could borrow, and why not more.
+func (s *session) borrowText(c *class, sh *share) string {
 	if c.pass.quiet {
 		return ""
 	}
+	return fmt.Sprintf(", %d can be borrowed%s%s", sh.fromHeadroom, sh.inTime(), sh.pool.whyNoMore())
+}
+
+// whyNoMore says what keeps the pool from borrowing more.
+func (p *pool) whyNoMore() string {
 	e := p.resource.Elastic
 	switch {
 	case e == nil:
@@ -93,7 +93,7 @@ func (s *session) whyNoMore(c *class, p *pool) string {
 }
 
 // tokenOutcome is how the tokens of a job are had, in words and as a code; no
-
+// code means that they are free.
 type tokenOutcome struct {
 	numbers []int64
 	code    Code
@@ -102,7 +102,7 @@ type tokenOutcome struct {
 }
 
 // noteTokens records how the job that was just admitted has its tokens. Most
-
+// jobs have them like the one before, which costs no words.
 func (s *session) noteTokens(c *class, choice int) {
 	n := append(s.numbers[:0], int64(choice))
 	shares := s.shares[choice]
@@ -144,29 +144,4 @@ func (o *tokenOutcome) describe(shares []share) {
 		parts = append(parts, text)
 	}
 	o.why, o.change = strings.Join(parts, "; "), strings.Join(changes, ", ")
-}
-
-func (s *session) served(c *class, o tokenOutcome, places []tally) verdict {
-	v := verdict{o.code, o.why, o.change}
-	hosts, change := "", ""
-	for _, t := range places {
-		p := s.placeText(t)
-		if v.code == "" || p.code == WaitMade {
-			v.code = p.code
-		}
-		hosts, change = joined(" and ", hosts, p.why), joined(", ", change, p.change)
-	}
-	switch {
-	case v.code == "":
-		return s.couldStart(c)
-	case hosts == "":
-		return v
-	case c.nodes > 1:
-		hosts = fmt.Sprintf("%d hosts %s", c.nodes, hosts)
-	default:
-		hosts = "host " + hosts
-	}
-	v.why = joined("; ", v.why, "needs "+s.needText(c)+"; "+hosts)
-	v.change = joined(", ", v.change, change)
-	return v
 }

@@ -387,7 +387,7 @@ func (sp *supply) reserve(templates []int32, n int64) (made []madeHosts, ok bool
 func (sp *supply) available(t int32) int64 {
 	n := sp.headroom[t]
 	for _, q := range sp.e.templates[t].quotas {
-		if charge := sp.e.quotas[q].charge(sp.e.templates[t].size); charge > 0 {
+		if charge := sp.e.quotas[q].charge(sp.e.templates[t].said); charge > 0 {
 			n = min(n, sp.quota[q]/charge)
 		}
 	}
@@ -398,7 +398,7 @@ func (sp *supply) available(t int32) int64 {
 func (sp *supply) charge(t int32, n int64) {
 	sp.headroom[t] -= n
 	for _, q := range sp.e.templates[t].quotas {
-		sp.quota[q] -= n * sp.e.quotas[q].charge(sp.e.templates[t].size)
+		sp.quota[q] -= n * sp.e.quotas[q].charge(sp.e.templates[t].said)
 	}
 }
 
