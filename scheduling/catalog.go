@@ -39,7 +39,8 @@ func (q quota) charge(size []int64) int64 {
 type expected struct {
 	cluster.ExpectedHost
 	kind int32
-	size []int64
+	size []int64 // what jobs may count on
+	said []int64 // what it is charged as
 }
 
 // templateSet is the templates that a class may use.
@@ -182,6 +183,7 @@ func (e *Engine) takeExpected(hosts []cluster.ExpectedHost) {
 		x := expected{ExpectedHost: h, size: make([]int64, e.dims.count())}
 		e.dims.size(x.size, h.CPUs, h.MemoryMB, h.Countables)
 		x.kind = e.kinds.of(x.size, h.Features, h.Attributes)
+		x.said = x.size
 		e.expected = append(e.expected, x)
 	}
 	// Jobs take the smallest that does.
@@ -192,9 +194,9 @@ func (e *Engine) takeExpected(hosts []cluster.ExpectedHost) {
 // before they are believed: one may be broken.
 const misses = 2
 
-// learnSizes makes templates as small as the hosts are that were made from them,
-// so that no more are asked for a job that they do not take. They are charged as
-// what they say.
+// learnSizes makes templates, and the hosts that are expected from them, as small
+// as the hosts are that came of them, so that no more are asked for a job that they
+// do not take. They are charged as what they say.
 func (e *Engine) learnSizes() {
 	for i := range e.templates {
 		t := &e.templates[i]
@@ -208,11 +210,22 @@ func (e *Engine) learnSizes() {
 		if joined < misses || covers(largest, t.size) {
 			continue
 		}
-		t.size = slices.Clone(t.size)
-		for d, n := range largest {
-			t.size[d] = min(t.size[d], n)
+		t.size = least(t.size, largest)
+		for j := range e.expected {
+			if x := &e.expected[j]; x.Template == t.Name {
+				x.size = least(x.size, largest)
+			}
 		}
 	}
+}
+
+// least answers the smaller one in every dimension.
+func least(a, b []int64) []int64 {
+	v := slices.Clone(a)
+	for d, n := range b {
+		v[d] = min(v[d], n)
+	}
+	return v
 }
 
 // headrooms answers how many hosts each template could give now: what was asked
@@ -246,7 +259,7 @@ func (e *Engine) quotasLeft(into []int64) []int64 {
 		for j := range e.expected {
 			x := &e.expected[j]
 			if x.Requested > q.Published && e.underQuota(x.Template, int32(i)) {
-				left -= q.charge(x.size)
+				left -= q.charge(x.said)
 			}
 		}
 		into = append(into, max(left, 0))
