@@ -371,7 +371,7 @@ func (sp *supply) packOrder() []int32 {
 		if x.wide != y.wide {
 			return cmp.Or(cmp.Compare(len(x.wide.list), len(y.wide.list)), strings.Compare(x.wide.key, y.wide.key))
 		}
-		return cmp.Or(cmp.Compare(y.size, x.size), cmp.Compare(y.nodes, x.nodes), slices.Compare(y.need, x.need), boolCompare(x.onReal, y.onReal), slices.Compare(x.kinds, y.kinds))
+		return cmp.Or(cmp.Compare(y.size, x.size), cmp.Compare(y.nodes, x.nodes), slices.Compare(y.need, x.need), boolCompare(x.onReal, y.onReal), slices.CompareFunc(x.kinds, y.kinds, sp.e.kinds.compare))
 	})
 	return order
 }

@@ -186,6 +186,10 @@ func (ks *kinds) open(constraint cluster.Constraint, need []int64) []int32 {
 	return open
 }
 
+// compare orders kinds by what they are, not by their numbers, which depend on
+// the names of hosts.
+func (ks *kinds) compare(a, b int32) int { return strings.Compare(ks.all[a].key, ks.all[b].key) }
+
 func (k *kind) takes(need []int64) bool {
 	return slices.ContainsFunc(k.sizes, func(size []int64) bool { return covers(size, need) })
 }

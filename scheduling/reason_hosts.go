@@ -262,7 +262,7 @@ func (s *session) reserved(c *class, p promise, lacks verdict) verdict {
 	if len(p.hosts) > named {
 		text += fmt.Sprintf(" and %d more", len(p.hosts)-named)
 	}
-	why := fmt.Sprintf("needs %s%s; starts on %s %s at the latest", s.needText(c), s.tokenText(c, p.choice), text, s.whenText(p.at))
+	why := fmt.Sprintf("needs %s%s; starts on %s %s", s.needText(c), s.tokenText(c, p.choice), text, s.whenText(p.at))
 	if p.at >= forever {
 		return verdict{lacks.code, joined("; ", lacks.why, "jobs without a time limit hold "+text), lacks.change}
 	}
@@ -285,5 +285,5 @@ func (s *session) whenText(t cluster.Time) string {
 	if t <= s.now.Add(overtime) {
 		return "any moment, once a job that is past its time limit has ended or what is late has come"
 	}
-	return "at " + t.Stamp()
+	return "at " + t.Stamp() + " at the latest"
 }

@@ -476,15 +476,7 @@ func (sp *supply) shrinkGroup(hosts []madeHosts, t int32, g group, taken []int64
 			continue
 		}
 		n := int64(0)
-		for n < left { // one by one where quotas are shared, all at once else
-			sp.charge(t, -(left - n))
-			step := min(sp.available(u), left-n)
-			sp.charge(t, left-n-step)
-			if step == 0 {
-				break
-			}
-			sp.charge(u, step)
-			n += step
+		for ; n < left && sp.exchange(t, u); n++ {
 		}
 		if n > 0 {
 			hosts = append(hosts, madeHosts{u, n, g.load})
@@ -495,6 +487,18 @@ func (sp *supply) shrinkGroup(hosts []madeHosts, t int32, g group, taken []int64
 		hosts = append(hosts, madeHosts{t, left, g.load})
 	}
 	return hosts
+}
+
+// exchange takes a host of u in place of one of t, if it can be made once that is
+// not.
+func (sp *supply) exchange(t, u int32) bool {
+	sp.charge(t, -1)
+	if sp.available(u) == 0 {
+		sp.charge(t, 1)
+		return false
+	}
+	sp.charge(u, 1)
+	return true
 }
 
 func minus(a, b []int64) []int64 {
