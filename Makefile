@@ -59,6 +59,7 @@ bench: build ## Benchmarks
 fuzz: ## Fuzz what reads untrusted input, a minute each
 	go test -run '^$$' -fuzz FuzzClassify -fuzztime 60s ./providers
 	go test -run '^$$' -fuzz FuzzParse -fuzztime 60s ./cmd/xce-elastic/config
+	go test -run '^$$' -fuzz FuzzRead -fuzztime 60s -fuzzminimizetime 20x ./scheduling/snapshot
 
 clean: ## Remove what was built and the example cluster's state
 	rm -rf $(BIN) .xce

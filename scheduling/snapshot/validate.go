@@ -31,6 +31,7 @@ func Validate(in scheduling.Input) cluster.Problems {
 	c.catalog()
 	c.running()
 	c.waiting()
+	c.reservations()
 	c.problems = append(c.problems, ValidateThresholds("state.thresholds", in.Thresholds, c.resourceNames)...)
 	c.sums()
 	return c.problems
@@ -43,6 +44,7 @@ type checks struct {
 	resourceNames []string
 	hostIndex     map[string]int
 	templates     map[string]int
+	jobIndex      map[int64]int // the waiting ones
 }
 
 func (c *checks) add(path, what, remedy string) {
@@ -245,9 +247,7 @@ func (c *checks) running() {
 		case job.Array > 0 && (job.Element < 1 || job.Element > job.Array):
 			c.add(at+".element", fmt.Sprintf("%d is no element of an array of %d", job.Element, job.Array), "number elements from 1")
 		}
-		if none := len(job.Alternatives) == 0; none && job.Alternative != 0 || !none && (job.Alternative < 1 || job.Alternative > int64(len(job.Alternatives))) {
-			c.add(at+".alternative", fmt.Sprintf("%d is none of the job's %d alternatives", job.Alternative, len(job.Alternatives)), "say which one it took, from 1, or 0 where it has none")
-		}
+		c.alternative(at, job.Alternative, job)
 		c.placed(at, job)
 		for _, name := range slices.Sorted(maps.Keys(job.TokensTaken(job.Alternative))) {
 			if !slices.Contains(c.resourceNames, name) {
@@ -257,20 +257,34 @@ func (c *checks) running() {
 	}
 }
 
+// alternative checks which of a job's alternatives was taken.
+func (c *checks) alternative(at string, taken int64, job *cluster.Job) {
+	if none := len(job.Alternatives) == 0; none && taken != 0 || !none && (taken < 1 || taken > int64(len(job.Alternatives))) {
+		c.add(at+".alternative", fmt.Sprintf("%d is none of the job's %d alternatives", taken, len(job.Alternatives)), "say which one it takes, from 1, or 0 where it has none")
+	}
+}
+
+// knownHosts checks a list of hosts.
+func (c *checks) knownHosts(at string, names []string) {
+	seen := map[string]bool{}
+	for i, name := range names {
+		path := fmt.Sprintf("%s.hosts[%d]", at, i)
+		if _, known := c.hostIndex[name]; !known {
+			c.add(path, fmt.Sprintf("there is no host %q", name), "add it under hosts, or name one that is there")
+		}
+		if seen[name] {
+			c.add(path, fmt.Sprintf("host %q is named twice", name), "name each once")
+		}
+		seen[name] = true
+	}
+}
+
 // placed checks the hosts of a running job.
 func (c *checks) placed(at string, job *cluster.Job) {
 	if _, known := c.hostIndex[job.Host]; !known {
-		c.add(at+".host", fmt.Sprintf("there is no host %q", job.Host), "add it under hosts, or say where the job runs")
+		c.add(at+".host", fmt.Sprintf("there is no host %q", job.Host), "add it under hosts, or name one that is there")
 	}
-	for i, name := range job.Hosts {
-		path := fmt.Sprintf("%s.hosts[%d]", at, i)
-		if _, known := c.hostIndex[name]; !known {
-			c.add(path, fmt.Sprintf("there is no host %q", name), "add it under hosts, or say where the job runs")
-		}
-		if slices.Contains(job.Hosts[:i], name) {
-			c.add(path, fmt.Sprintf("host %q is named twice", name), "name each once")
-		}
-	}
+	c.knownHosts(at, job.Hosts)
 	if len(job.Hosts) > 0 && job.Hosts[0] != job.Host {
 		c.add(at+".host", fmt.Sprintf("host is %q, and the first of hosts is %q", job.Host, job.Hosts[0]), "name the first of hosts")
 	}
@@ -279,8 +293,38 @@ func (c *checks) placed(at string, job *cluster.Job) {
 	}
 }
 
+// reservations checks what waiting jobs are promised.
+func (c *checks) reservations() {
+	first := make(map[runKey]int, len(c.in.Reservations))
+	for i := range c.in.Reservations {
+		r := &c.in.Reservations[i]
+		at := fmt.Sprintf("state.reservations[%d]", i)
+		j, waits := c.jobIndex[r.Job]
+		if !waits {
+			c.add(at+".job", fmt.Sprintf("job %d does not wait", r.Job), "name one that is under jobs, or remove the reservation")
+			continue
+		}
+		job := &c.in.Jobs[j]
+		key := runKey{r.Job, r.Element}
+		if k, twice := first[key]; twice {
+			c.add(at+".job", fmt.Sprintf("job %d has a reservation already as state.reservations[%d]", r.Job, k), "keep one of them, or number the elements of an array")
+		} else {
+			first[key] = i
+		}
+		if job.Array == 0 && r.Element != 0 || job.Array > 0 && (r.Element <= job.Begun || r.Element > job.Array) {
+			c.add(at+".element", fmt.Sprintf("%d is no element of the job that waits", r.Element), fmt.Sprintf("number the elements of an array from %d, and write 0 for another job", job.Begun+1))
+		}
+		c.alternative(at, r.Alternative, job)
+		c.knownHosts(at, r.Hosts)
+		if n := int64(len(r.Hosts)); n != max(job.Nodes, 1) {
+			c.add(at+".hosts", fmt.Sprintf("%d hosts are reserved for a job that asks for %d", n, max(job.Nodes, 1)), "name as many as the job's nodes say")
+		}
+	}
+}
+
 func (c *checks) waiting() {
 	first := make(map[int64]int, len(c.in.Jobs))
+	c.jobIndex = first
 	for i := range c.in.Jobs {
 		job := &c.in.Jobs[i]
 		at := fmt.Sprintf("state.jobs[%d]", i)

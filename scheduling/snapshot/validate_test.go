@@ -72,8 +72,8 @@ func TestStatesThatNoClusterCanBeInAreRefusedWithPathAndRemedy(t *testing.T) {
 		{"absurd nodes", `"nodes": 2`, `"nodes": 1000001`, []string{`state.running[1].nodes: 1000001 is too large to count with`, `state.running[1].hosts: the job runs on 2 hosts and asks for 1000001`}},
 		{"after no job", `"after": [11, 5]`, `"after": [11, 11, 0]`, []string{`state.jobs[1].after[1]: job 11 is named twice`, `state.jobs[1].after[2]: 0 is no job id`}},
 		{"after itself", `"after": [11, 5]`, `"after": [21]`, []string{`state.jobs[1].after: the job comes after itself`}},
-		{"more begun than there are", `"begun": 2`, `"begun": 21`, []string{`state.jobs[0].begun: 21 elements of an array of 20 have begun, so none waits`}},
-		{"all begun", `"begun": 2`, `"begun": 20`, []string{`state.jobs[0].begun: 20 elements of an array of 20 have begun, so none waits`}},
+		{"more begun than there are", `"begun": 2`, `"begun": 21`, []string{`state.reservations[0].element: `, `state.jobs[0].begun: 21 elements of an array of 20 have begun, so none waits`}},
+		{"all begun", `"begun": 2`, `"begun": 20`, []string{`state.reservations[0].element: `, `state.jobs[0].begun: 20 elements of an array of 20 have begun, so none waits`}},
 		{"fewer begun than run", `"begun": 2`, `"begun": 1`, []string{`state.jobs[0].id: job 13 runs already as state.running[2]`}},
 		{"an array of another size", `"array": 20, "user": "bob", "state": "waiting"`, `"array": 30, "user": "bob", "state": "waiting"`, []string{`state.jobs[0].id: job 13 runs already as state.running[2]`}},
 		{"an element that there is not", `"element": 2`, `"element": 21`, []string{`state.running[2].element: 21 is no element of an array of 20`, `state.jobs[0].id: `}},
@@ -90,6 +90,16 @@ func TestStatesThatNoClusterCanBeInAreRefusedWithPathAndRemedy(t *testing.T) {
 		{"a negative time limit", `"time_limit": "2h0m0s"`, `"time_limit": "-2h0m0s"`, []string{`state.running[0].time_limit: -2h0m0s is negative`}},
 		{"any priority", `"priority": -3`, `"priority": -9223372036854775807`, nil},
 
+		{"a reservation of no job", `{"job": 23,`, `{"job": 12,`, []string{`x.json:52:15: state.reservations[1].job: job 12 does not wait; name one that is under jobs, or remove the reservation`}},
+		{"two reservations", `{"job": 23, "alternative": 1,`, `{"job": 13, "element": 3,`, []string{`state.reservations[1].job: job 13 has a reservation already as state.reservations[0]`}},
+		{"a reservation of a running element", `"element": 3`, `"element": 2`, []string{`state.reservations[0].element: 2 is no element of the job that waits; number the elements of an array from 3`}},
+		{"a reservation of no element", `"element": 3`, `"element": 21`, []string{`state.reservations[0].element: 21 is no element of the job that waits`}},
+		{"a reservation of an element of no array", `{"job": 23,`, `{"job": 23, "element": 1,`, []string{`state.reservations[1].element: 1 is no element of the job that waits`}},
+		{"a reservation of no alternative", `"alternative": 1, "at"`, `"alternative": 3, "at"`, []string{`state.reservations[1].alternative: 3 is none of the job's 2 alternatives`}},
+		{"a reservation of no choice", `"alternative": 1, "at"`, `"at"`, []string{`state.reservations[1].alternative: 0 is none of the job's 2 alternatives`}},
+		{"a reservation on no host", `"hosts": ["node3"]}`, `"hosts": []}`, []string{`state.reservations[1].hosts: 0 hosts are reserved for a job that asks for 1`}},
+		{"a reservation on an unknown host", `"hosts": ["node3"]}`, `"hosts": ["node9"]}`, []string{`state.reservations[1].hosts[0]: there is no host "node9"`}},
+		{"a reservation on a host twice", `"hosts": ["node3"]}`, `"hosts": ["node3", "node3"]}`, []string{`state.reservations[1].hosts: 2 hosts are reserved`, `state.reservations[1].hosts[1]: host "node3" is named twice`}},
 		{"a threshold of all", `{"queue": "night", "jobs": 3`, `{"jobs": 3`, []string{`state.thresholds[0]: the threshold has neither a queue nor a resource`}},
 		{"a threshold of both", `{"queue": "night", "jobs": 3`, `{"queue": "night", "resource": "vcs", "jobs": 3`, []string{`state.thresholds[0]: the threshold has a queue and a resource`}},
 		{"a threshold of no jobs", `"jobs": 3, "wait"`, `"jobs": 0, "wait"`, []string{`state.thresholds[0].jobs: 0 jobs keep nothing back; write how many jobs must have waited, at least 1`}},
@@ -153,7 +163,7 @@ func TestSumsThatWouldNotBeWholeNumbersAreRefused(t *testing.T) {
 			}
 			in.Jobs[0].Array = 9_000_000
 			in.Running[2].Array = 9_000_000
-			if ps := Validate(in); len(ps) != 1 || ps[0].Path != test.want || !strings.Contains(ps[0].What, "too large for sums over jobs that ask for 9000000 hosts together") {
+			if ps := Validate(in); len(ps) != 1 || ps[0].Path != test.want || !strings.Contains(ps[0].What, "too large for sums over jobs that ask for 9000001 hosts together") {
 				t.Errorf("many jobs: got %v, want one at %s", ps, test.want)
 			}
 		})
