@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
@@ -20,7 +21,7 @@ func (s *Service) Explain(ctx context.Context, kind, id string) (api.Explanation
 		w := &work{Tx: tx, now: s.now()}
 		switch kind {
 		case "job":
-			e.Sentences, err = w.explainJob(id)
+			e.Sentences, err = w.explainJob(id, s.last.Load())
 		case "loan":
 			e.Sentences, err = w.explainLoan(id)
 		case "resource":
@@ -33,7 +34,7 @@ func (s *Service) Explain(ctx context.Context, kind, id string) (api.Explanation
 	return e, err
 }
 
-func (w *work) explainJob(id string) ([]string, error) {
+func (w *work) explainJob(id string, last *api.Session) ([]string, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
 		return nil, refuse(http.StatusUnprocessableEntity, "job id %q is not a number; `xce-elastic jobs` lists them", id)
@@ -51,23 +52,56 @@ func (w *work) explainJob(id string) ([]string, error) {
 	case job.State.Ended():
 		return []string{fmt.Sprintf("Job %d ended as %s at %s on %s with exit status %d: %s.", n, job.State, job.Ended.Stamp(), job.Host, job.ExitCode, job.Why)}, nil
 	}
-	sentences := []string{fmt.Sprintf("Job %d waits since %s: it %s.", n, job.Submitted.Stamp(), job.Why)}
+	return w.explainWaiting(job, last)
+}
+
+// explainWaiting tells why a job waits, what would have to change, what it is
+// promised, and what is under way for it.
+func (w *work) explainWaiting(job cluster.Job, last *api.Session) ([]string, error) {
+	sentences := []string{fmt.Sprintf("Job %d waits since %s: it %s.", job.ID, job.Submitted.Stamp(), job.Why)}
+	if job.Change != "" {
+		sentences = append(sentences, fmt.Sprintf("For it to start, %s.", job.Change))
+	}
+	sentences = append(sentences, promised(job.ID, last)...)
 	loans, err := w.OpenLoans("")
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range loans {
-		if slices.Contains(l.Jobs, n) && l.State == cluster.LoanRequested {
+		if slices.Contains(l.Jobs, job.ID) && l.State == cluster.LoanRequested {
 			sentences = append(sentences, fmt.Sprintf("Loan %s asked %s for %d %s at %s, for this job among others; the answer is awaited.", l.ID, l.Provider, l.Units, l.Resource, l.Intended.Stamp()))
 		}
 	}
 	demand, err := w.Demand()
 	for _, d := range demand {
-		if slices.Contains(d.Jobs, n) {
+		if !slices.Contains(d.Jobs, job.ID) {
+			continue
+		}
+		if d.Resource == "" {
+			sentences = append(sentences, fmt.Sprintf("The last session wants %d of template %s from %s for this job among others.", d.Units, d.Template, d.Provider))
+		} else {
 			sentences = append(sentences, fmt.Sprintf("The last session wants %d %s from %s for this job among others; a loan follows.", d.Units, d.Resource, d.Provider))
 		}
 	}
 	return sentences, err
+}
+
+// promised tells of a job's reservation, where the last session gave it one.
+func promised(job int64, last *api.Session) []string {
+	if last == nil {
+		return nil
+	}
+	for _, r := range last.Reservations {
+		if r.Job != job {
+			continue
+		}
+		when := "as soon as jobs without a time limit have ended"
+		if r.At > 0 {
+			when = "at " + r.At.Stamp() + " at the latest, if every running job keeps its time limit"
+		}
+		return []string{fmt.Sprintf("It has a reservation: it starts on %s %s.", strings.Join(r.Hosts, ", "), when)}
+	}
+	return nil
 }
 
 func (w *work) explainLoan(id string) ([]string, error) {

@@ -7,6 +7,7 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/controllertest"
+	"xce.internal/elastic/scheduling"
 )
 
 // explained demands that the explanation has all the words.
@@ -34,7 +35,7 @@ func TestAJobIsExplainedThroughItsLife(t *testing.T) {
 	w.offer(10)
 	w.submit(6)
 	w.Session()
-	w.explained("job", "1", "Job 1 waits since", "00:00:00", "6 vcs", "2 free", "4 to be borrowed from pool", "wants 4 vcs from pool")
+	w.explained("job", "1", "Job 1 waits since", "00:00:00", "6 vcs", "2 free", "4 to be borrowed from pool", "For it to start, pool ", "wants 4 vcs from pool")
 	w.intend(loan, 4)
 	w.Session()
 	w.explained("job", "1", "4 requested", "Loan "+loan+" asked pool for 4 vcs")
@@ -45,6 +46,69 @@ func TestAJobIsExplainedThroughItsLife(t *testing.T) {
 	w.Clock.Advance(5 * cluster.Second)
 	w.must(w.host.EndJob(t.Context(), hostName, 1, api.JobEnd{State: cluster.JobFailed, ExitCode: 3, Why: "ended with exit status 3"}))
 	w.explained("job", "1", "ended as failed", "00:00:10", "on h1", "exit status 3")
+}
+
+func TestAJobIsExplainedWithItsReservation(t *testing.T) {
+	t.Parallel()
+	config := controllertest.Vcs(2, 10)
+	config.Policy.Order = scheduling.EASY
+	w := newWorld(t, config)
+	w.join(8)
+	limited := func(cpus int64, limit cluster.Duration) {
+		spec := vcsJob(0)
+		spec.CPUs, spec.TimeLimit = cpus, limit
+		w.put(spec)
+	}
+	limited(6, cluster.Hour)
+	limited(4, cluster.Hour)
+	limited(1, cluster.Hour)
+	w.Session()
+	w.explained("job", "2", "Job 2 waits since", "For it to start, ", "It has a reservation: it starts on h1 at Jan 1 01:00:00 UTC at the latest, if every running job keeps its time limit")
+	w.explained("job", "3", "Job 3 runs on h1")
+	w.submit(0)
+	w.Session()
+	w.submit(0)
+	w.end(1)
+	w.Session()
+	w.explained("job", "2", "Job 2 runs on h1")
+}
+
+func TestAJobBehindJobsWithoutATimeLimitIsExplained(t *testing.T) {
+	t.Parallel()
+	config := controllertest.Vcs(2, 10)
+	config.Policy.Order = scheduling.Conservative
+	w := newWorld(t, config)
+	w.join(8)
+	w.submit(2)
+	w.submit(2)
+	w.Session()
+	w.explained("job", "2", "Job 2 waits since", "needs 2 vcs", "For it to start, ")
+	if _, err := w.admin.Session(t.Context()); err != nil {
+		t.Errorf("the session cannot be read: %v", err)
+	}
+}
+
+func TestDemandIsKeptBackBelowAThreshold(t *testing.T) {
+	t.Parallel()
+	config := controllertest.Vcs(2, 10)
+	config.Thresholds = []scheduling.Threshold{{Resource: "vcs", Jobs: 1, Wait: cluster.Minute}}
+	w := newWorld(t, config)
+	w.join(8)
+	w.offer(10)
+	w.submit(4)
+	w.Session()
+	if st := w.Status(); len(st.Demand) != 0 {
+		t.Errorf("demand is %+v before the job has waited long enough", st.Demand)
+	}
+	if code := w.job(1).Code; code != string(scheduling.WaitMore) {
+		t.Errorf("the job waits for %q", code)
+	}
+	w.explained("job", "1", "needs 4 vcs; 2 free", "For it to start, ", "1m0s")
+	w.later(cluster.Minute)
+	w.Session()
+	if st := w.Status(); len(st.Demand) != 1 || st.Demand[0].Units != 2 {
+		t.Errorf("demand is %+v once it has", st.Demand)
+	}
 }
 
 func TestALoanIsExplainedInEachState(t *testing.T) {

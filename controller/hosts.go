@@ -14,6 +14,13 @@ import (
 // A second agent under the name of one that is up is refused: it would run the
 // same jobs once more.
 func (s *Service) Join(ctx context.Context, actor, name string, join api.JoinHost) error {
+	host := cluster.Host{
+		Name: name, CPUs: join.CPUs, MemoryMB: join.MemoryMB, Countables: join.Countables, Features: join.Features,
+		Attributes: join.Attributes, Instance: join.Instance,
+	}
+	if err := host.Capacity().Validate("").Err(); err != nil {
+		return err
+	}
 	return s.update(ctx, actor, func(w *work) error {
 		old, known, err := w.Host(name)
 		if err != nil {
@@ -24,7 +31,8 @@ func (s *Service) Join(ctx context.Context, actor, name string, join api.JoinHos
 				name, s.lastSeen(name).Stamp(), hostSilence)
 		}
 		s.heardOf(name)
-		next := store.Host{Name: name, Host: cluster.Host{Name: name, CPUs: join.CPUs, MemoryMB: join.MemoryMB, Joined: w.now, Instance: join.Instance}}
+		host.Joined = w.now
+		next := store.Host{Name: name, Host: host}
 		var before any
 		if known {
 			before, next.Assigned = old.Host, old.Assigned

@@ -115,6 +115,9 @@ func TestListsAreNeverNull(t *testing.T) {
 			{api.Viewer, "/v1/loans"},
 			{api.Viewer, "/v1/loans?all=true"},
 			{api.Viewer, "/v1/changes?after=9999"},
+			{api.Viewer, "/v1/session"},
+			{api.Admin, "/v1/snapshot"},
+			{api.Viewer, "/v1/snapshot/hashed"},
 			{api.Provisioner, "/v1/providers/pool/view"},
 			{api.HostRole, "/v1/hosts/x/jobs"},
 		} {

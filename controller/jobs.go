@@ -35,7 +35,11 @@ func (s *Service) Submit(ctx context.Context, actor string, spec cluster.JobSpec
 		for i, h := range joined {
 			hosts[i] = h.Host
 		}
-		if err := spec.Validate(resources, hosts).Err(); err != nil {
+		problems := append(spec.Validate(resources, hosts), unsupported(spec)...)
+		if err := w.awaited(spec, &problems); err != nil {
+			return err
+		}
+		if err := problems.Err(); err != nil {
 			return err
 		}
 		_, user, _ := strings.Cut(actor, "/")
@@ -46,6 +50,37 @@ func (s *Service) Submit(ctx context.Context, actor string, spec cluster.JobSpec
 		return w.record(jobChange(job, "submitted"), nil, job)
 	})
 	return job, err
+}
+
+// unsupported finds what the builtin backend cannot do.
+func unsupported(spec cluster.JobSpec) (ps cluster.Problems) {
+	if spec.Nodes > 1 {
+		ps = append(ps, cluster.Problem{
+			Path: "nodes", What: fmt.Sprintf("the builtin backend runs a job on one host, not on %d", spec.Nodes),
+			Remedy: "submit one job for each host, or ask for what one host has",
+		})
+	}
+	if spec.Array > 0 {
+		ps = append(ps, cluster.Problem{Path: "array", What: "the builtin backend takes no arrays", Remedy: "submit one job for each element"})
+	}
+	return ps
+}
+
+// awaited finds jobs to come after that there are not.
+func (w *work) awaited(spec cluster.JobSpec, ps *cluster.Problems) error {
+	if len(*ps) > 0 {
+		return nil
+	}
+	for i, id := range spec.After {
+		_, found, err := w.Job(id)
+		if err != nil {
+			return err
+		}
+		if !found {
+			*ps = append(*ps, cluster.Problem{Path: fmt.Sprintf("after[%d]", i), What: fmt.Sprintf("there is no job %d", id), Remedy: "name one that `xce-elastic jobs` lists"})
+		}
+	}
+	return nil
 }
 
 // Jobs lists jobs: all, or those in one state.

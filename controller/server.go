@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/pki"
+	"xce.internal/elastic/scheduling/snapshot"
 )
 
 // longestWait limits a long poll.
@@ -129,6 +131,7 @@ type none struct{}
 
 func (s *Server) routes() {
 	s.readRoutes()
+	s.sessionRoutes()
 	s.ledgerRoutes()
 	s.hostRoutes()
 	sv := s.service
@@ -195,6 +198,26 @@ func (s *Server) readRoutes() {
 	) (*body[api.Explanation], error) {
 		e, err := sv.Explain(ctx, in.Kind, in.ID)
 		return &body[api.Explanation]{e}, err
+	})
+}
+
+func (s *Server) sessionRoutes() {
+	sv := s.service
+	handle(s, api.GetSession, func(ctx context.Context, _ *none) (*body[api.Session], error) {
+		session, err := sv.LastSession(ctx)
+		return &body[api.Session]{session}, err
+	})
+	handle(s, api.GetSnapshot, func(ctx context.Context, _ *none) (*body[snapshot.Snapshot], error) {
+		state, err := sv.Snapshot(ctx)
+		return &body[snapshot.Snapshot]{state}, err
+	})
+	handle(s, api.GetHashedSnapshot, func(ctx context.Context, _ *none) (*body[snapshot.Snapshot], error) {
+		state, err := sv.Snapshot(ctx)
+		if err != nil {
+			return nil, err
+		}
+		hashed, err := snapshot.Hash(state, rand.Reader)
+		return &body[snapshot.Snapshot]{hashed}, err
 	})
 }
 

@@ -15,11 +15,13 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/ledger"
+	"xce.internal/elastic/scheduling"
 )
 
 // Config says what cluster a controller is the authority of.
@@ -28,6 +30,8 @@ type Config struct {
 	SessionInterval cluster.Duration
 	Resources       []cluster.SharedResource
 	Providers       []string
+	Policy          scheduling.Policy
+	Thresholds      []scheduling.Threshold
 }
 
 // Service is the controller without its network.
@@ -42,6 +46,9 @@ type Service struct {
 
 	seenMu sync.Mutex
 	seen   map[string]cluster.Time // hosts, when they were last heard of
+
+	// last is what the last session since the start came to.
+	last atomic.Pointer[api.Session]
 }
 
 // self is the actor of what the controller does by itself.

@@ -11,6 +11,7 @@ import (
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/scheduling"
+	"xce.internal/elastic/scheduling/snapshot"
 )
 
 // hostSilence is how long a host may be silent before it gets no new jobs.
@@ -46,69 +47,113 @@ func (s *Service) RunSessions(ctx context.Context) {
 // starts, demand, idle clocks and the reasons for waiting, all or nothing.
 func (s *Service) Session(ctx context.Context) error {
 	var w *work
+	var session api.Session
 	err := s.store.Update(ctx, func(tx *store.Tx) error {
 		w = &work{Tx: tx, actor: self, now: s.now()}
-		in, resources, err := s.sessionInput(w)
+		read, err := s.read(w)
 		if err != nil {
 			return err
 		}
-		return w.apply(in, scheduling.Run(in), resources)
+		result := scheduling.Run(read.in)
+		session = api.NewSession(s.config.Cluster, read.in, result)
+		return w.apply(read, result)
 	})
 	if err != nil {
 		return fmt.Errorf("session: %w", err)
 	}
+	s.last.Store(&session)
 	if w.revision > 0 {
 		s.watch.advance(w.revision)
 	}
 	return nil
 }
 
-// sessionInput reads what a session judges.
-func (s *Service) sessionInput(w *work) (in scheduling.Input, resources []store.Resource, err error) {
-	in.Now = w.now
-	if in.Jobs, err = w.Jobs(cluster.JobWaiting); err != nil {
-		return in, nil, err
+// LastSession answers what the last session came to, with what is left of its
+// demand.
+func (s *Service) LastSession(ctx context.Context) (api.Session, error) {
+	session := api.NewSession(s.config.Cluster, scheduling.Input{Policy: s.config.Policy}, scheduling.Result{})
+	if last := s.last.Load(); last != nil {
+		session = *last
 	}
-	running, err := w.Jobs(cluster.JobRunning)
-	if err != nil {
-		return in, nil, err
-	}
-	hosts, err := w.Hosts()
-	if err != nil {
-		return in, nil, err
-	}
-	for _, h := range hosts {
-		if s.isUp(h.Name, w.now) {
-			in.Hosts = append(in.Hosts, free(h.Host, running))
-		}
-	}
-	if in.Offers, err = w.Offers(); err != nil {
-		return in, nil, err
-	}
-	if resources, err = w.Resources(); err != nil {
-		return in, nil, err
-	}
-	for _, r := range resources {
-		account, err := w.account(r)
-		if err != nil {
-			return in, nil, err
-		}
-		in.Resources = append(in.Resources, scheduling.Resource{
-			SharedResource: r.Resource, Total: account.Total(), InUse: account.InUse, Loans: account.Loans, Idle: r.Idle,
-		})
-	}
-	return in, resources, nil
+	err := s.store.Read(ctx, func(tx *store.Tx) (err error) {
+		session.Demand, err = tx.Demand()
+		return err
+	})
+	return session, err
 }
 
-func free(h cluster.Host, running []cluster.Job) scheduling.Host {
-	left := scheduling.Host{Name: h.Name, CPUs: h.CPUs, MemoryMB: h.MemoryMB, AllCPUs: h.CPUs, AllMemoryMB: h.MemoryMB}
-	for _, job := range running {
-		if job.Host == h.Name {
-			left.CPUs -= job.CPUs
-			left.MemoryMB -= job.MemoryMB
+// Snapshot answers the state that the next session would judge.
+func (s *Service) Snapshot(ctx context.Context) (snapshot.Snapshot, error) {
+	var state snapshot.Snapshot
+	err := s.store.Read(ctx, func(tx *store.Tx) error {
+		read, err := s.read(&work{Tx: tx, now: s.now()})
+		state = snapshot.Of(s.config.Cluster, read.in)
+		return err
+	})
+	return state, err
+}
+
+// state is what a session judges, and the rows that it was read from.
+type state struct {
+	in        scheduling.Input
+	resources []store.Resource
+}
+
+// read reads what a session judges.
+func (s *Service) read(w *work) (read state, err error) {
+	in := &read.in
+	in.Now, in.Policy, in.Thresholds = w.now, s.config.Policy, s.config.Thresholds
+	if in.Jobs, err = w.Jobs(cluster.JobWaiting); err != nil {
+		return read, err
+	}
+	if in.Running, err = w.Jobs(cluster.JobRunning); err != nil {
+		return read, err
+	}
+	if in.Reservations, err = w.Reservations(); err != nil {
+		return read, err
+	}
+	if in.Offers, err = w.Offers(); err != nil {
+		return read, err
+	}
+	if in.Hosts, err = s.readHosts(w); err != nil {
+		return read, err
+	}
+	if read.resources, err = w.Resources(); err != nil {
+		return read, err
+	}
+	in.Resources = make([]scheduling.Resource, len(read.resources))
+	for i, r := range read.resources {
+		account, err := w.account(r)
+		if err != nil {
+			return read, err
+		}
+		in.Resources[i] = scheduling.Resource{
+			SharedResource: r.Resource, Total: account.Total(), InUse: account.InUse, Loans: account.Loans, Idle: r.Idle,
 		}
 	}
-	return left
+	return read, nil
+}
+
+func (s *Service) readHosts(w *work) ([]scheduling.Host, error) {
+	rows, err := w.Hosts()
+	if err != nil {
+		return nil, err
+	}
+	idle, err := w.IdleHosts()
+	if err != nil {
+		return nil, err
+	}
+	hosts := make([]scheduling.Host, len(rows))
+	for i, h := range rows {
+		hosts[i] = scheduling.Host{
+			Name: h.Name, CPUs: h.Host.CPUs, MemoryMB: h.Host.MemoryMB, Countables: h.Host.Countables,
+			Features: h.Host.Features, Attributes: h.Host.Attributes, IdleSince: idle[h.Name],
+		}
+		if !s.isUp(h.Name, w.now) {
+			hosts[i].Closed = "it was last heard of at " + s.lastSeen(h.Name).Stamp()
+		}
+	}
+	return hosts, nil
 }
 
 // jobOf finds one of a session's waiting jobs, which are ordered by id.
@@ -118,21 +163,20 @@ func jobOf(in scheduling.Input, id int64) cluster.Job {
 }
 
 // apply keeps a session's result.
-func (w *work) apply(in scheduling.Input, result scheduling.Result, resources []store.Resource) error {
+func (w *work) apply(read state, result scheduling.Result) error {
 	for _, start := range result.Starts {
-		if err := w.startJob(jobOf(in, start.Job), start.Host); err != nil {
+		if err := w.startJob(jobOf(read.in, start.Job), start); err != nil {
 			return err
 		}
 	}
 	for _, u := range result.Unplaced {
-		if job := jobOf(in, u.Job); job.Why != u.Why {
-			job.Why = u.Why
-			if err := w.SaveJob(job); err != nil {
+		for _, id := range u.Jobs {
+			if err := w.keepWaiting(jobOf(read.in, id), u); err != nil {
 				return err
 			}
 		}
 	}
-	for _, r := range resources {
+	for _, r := range read.resources {
 		if clock := result.Clocks[r.Name]; !slices.Equal(clock, r.Idle) {
 			r.Idle = clock
 			if err := w.SaveResource(r); err != nil {
@@ -140,12 +184,25 @@ func (w *work) apply(in scheduling.Input, result scheduling.Result, resources []
 			}
 		}
 	}
+	if err := w.markIdle(read.in.Hosts, result.Idle); err != nil {
+		return err
+	}
+	standing := result.Reservations
+	if read.in.Policy.Order != scheduling.Conservative {
+		standing = nil // the other orders promise anew each time
+	}
+	if err := w.replaceReservations(read.in.Reservations, standing); err != nil {
+		return err
+	}
 	return w.replaceDemand(result.Demand)
 }
 
-func (w *work) startJob(job cluster.Job, host string) error {
+// startJob starts a job. The backend's jobs run on one host each.
+func (w *work) startJob(job cluster.Job, start scheduling.Start) error {
 	before := job
-	job.State, job.Host, job.Started, job.Why = cluster.JobRunning, host, w.now, ""
+	host := start.Hosts[0]
+	job.State, job.Host, job.Alternative, job.Started = cluster.JobRunning, host, start.Alternative, w.now
+	job.Why, job.Code, job.Change = "", "", ""
 	if err := w.SaveJob(job); err != nil {
 		return err
 	}
@@ -153,6 +210,57 @@ func (w *work) startJob(job cluster.Job, host string) error {
 		return err
 	}
 	return w.MarkAssigned(host, w.revision)
+}
+
+// keepWaiting keeps why a job waits, where that is another reason than before.
+func (w *work) keepWaiting(job cluster.Job, u scheduling.Unplaced) error {
+	if job.Why == u.Why && job.Code == string(u.Code) && job.Change == u.Change {
+		return nil
+	}
+	job.Why, job.Code, job.Change = u.Why, string(u.Code), u.Change
+	return w.SaveJob(job)
+}
+
+// markIdle keeps since when hosts are idle.
+func (w *work) markIdle(hosts []scheduling.Host, idle []cluster.IdleSupply) error {
+	since := map[string]cluster.Time{}
+	for _, i := range idle {
+		if i.Host != "" {
+			since[i.Host] = i.Since
+		}
+	}
+	for _, h := range hosts {
+		if since[h.Name] != h.IdleSince {
+			if err := w.MarkIdle(h.Name, since[h.Name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// replaceReservations keeps the reservations that stand, by job.
+func (w *work) replaceReservations(before, standing []scheduling.Reservation) error {
+	old := map[int64]scheduling.Reservation{}
+	for _, r := range before {
+		old[r.Job] = r
+	}
+	for _, r := range standing {
+		was, there := old[r.Job]
+		delete(old, r.Job)
+		if there && was.At == r.At && was.Alternative == r.Alternative && slices.Equal(was.Hosts, r.Hosts) {
+			continue
+		}
+		if err := w.SaveReservation(r); err != nil {
+			return err
+		}
+	}
+	for job := range old {
+		if err := w.DeleteReservation(job); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replaceDemand keeps the demand of this session in place of what is left of

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -84,13 +85,24 @@ func (s *Service) hostStatus(w *work, st *api.Status, running []cluster.Job) err
 	if err != nil {
 		return err
 	}
+	idle, err := w.IdleHosts()
+	if err != nil {
+		return err
+	}
 	for _, h := range hosts {
-		left := free(h.Host, running)
-		row := api.HostStatus{Host: h.Host, FreeCPUs: left.CPUs, FreeMemoryMB: left.MemoryMB}
+		row := api.HostStatus{Host: h.Host, FreeCPUs: h.Host.CPUs, FreeMemoryMB: h.Host.MemoryMB, FreeCountables: maps.Clone(h.Host.Countables), IdleSince: idle[h.Name]}
 		row.LastSeen, row.Up = s.lastSeen(h.Name), s.isUp(h.Name, w.now)
 		for _, job := range running {
-			if job.Host == h.Name {
-				row.Jobs++
+			if job.Host != h.Name {
+				continue
+			}
+			row.Jobs++
+			row.FreeCPUs -= job.CPUs
+			row.FreeMemoryMB -= job.MemoryMB
+			for name, n := range job.Countables {
+				if row.FreeCountables != nil {
+					row.FreeCountables[name] -= n
+				}
 			}
 		}
 		st.Hosts = append(st.Hosts, row)

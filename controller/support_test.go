@@ -91,6 +91,14 @@ func (w *world) end(id int64) {
 	w.must(w.host.EndJob(w.t.Context(), hostName, id, api.JobEnd{State: cluster.JobDone, Why: "ended by itself"}))
 }
 
+// later lets time pass, in which the host is heard of.
+func (w *world) later(d cluster.Duration) {
+	w.t.Helper()
+	w.Clock.Advance(d)
+	_, err := w.host.Assignments(w.t.Context(), hostName, 0, 0)
+	w.must(err)
+}
+
 func at(loan string, step int64) api.LedgerWrite {
 	return api.LedgerWrite{Loan: loan, Resource: "vcs", Step: step}
 }

@@ -27,9 +27,8 @@ import (
 
 // Config is what a host says of itself.
 type Config struct {
-	Host     string
-	CPUs     int64
-	MemoryMB int64
+	Host string
+	cluster.Capacity
 	// Folder keeps a folder per job.
 	Folder string
 }
@@ -111,7 +110,10 @@ func (a *Agent) Run(ctx context.Context) error {
 // serve joins and takes jobs until ctx ends or the controller says no.
 func (a *Agent) serve(ctx context.Context) error {
 	err := a.untilDone(ctx, "join", func() error {
-		return a.controller.Join(ctx, a.config.Host, api.JoinHost{CPUs: a.config.CPUs, MemoryMB: a.config.MemoryMB, Instance: a.instance})
+		return a.controller.Join(ctx, a.config.Host, api.JoinHost{
+			CPUs: a.config.CPUs, MemoryMB: a.config.MemoryMB, Countables: a.config.Countables,
+			Features: a.config.Features, Attributes: a.config.Attributes, Instance: a.instance,
+		})
 	})
 	var next api.Assignments
 	for wait := time.Duration(0); err == nil; wait = askFor {

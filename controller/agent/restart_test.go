@@ -152,7 +152,7 @@ func glob(t *testing.T, pattern string) []string {
 func TestAnAgentThatTheControllerWillNotHaveSaysSo(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, store.Memory)
-	a, err := agent.New(agent.Config{Host: "h2", CPUs: 1, Folder: t.TempDir()}, f.Client(api.Viewer, "h2"), slog.New(slog.DiscardHandler))
+	a, err := agent.New(agent.Config{Host: "h2", Capacity: cluster.Capacity{CPUs: 1}, Folder: t.TempDir()}, f.Client(api.Viewer, "h2"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func newFarm(t *testing.T, state string) *farm {
 // startAgent starts an agent on the farm's folder, as a restart of it does.
 func (f *farm) startAgent() {
 	f.t.Helper()
-	a, err := agent.New(agent.Config{Host: hostName, CPUs: 16, MemoryMB: 1000, Folder: f.folder}, f.Client(api.HostRole, hostName), slog.New(slog.DiscardHandler))
+	a, err := agent.New(agent.Config{Host: hostName, Capacity: cluster.Capacity{CPUs: 16, MemoryMB: 1000}, Folder: f.folder}, f.Client(api.HostRole, hostName), slog.New(slog.DiscardHandler))
 	if err != nil {
 		f.t.Fatal(err)
 	}

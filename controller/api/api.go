@@ -8,6 +8,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/policy"
+	"xce.internal/elastic/scheduling"
 )
 
 // LedgerWrite is the part that every write to a loan's row has.
@@ -147,9 +148,12 @@ type Status struct {
 // HostStatus is a host and what is free on it.
 type HostStatus struct {
 	cluster.Host
-	FreeCPUs     int64 `json:"free_cpus"`
-	FreeMemoryMB int64 `json:"free_memory_mb"`
-	Jobs         int64 `json:"jobs"`
+	FreeCPUs       int64            `json:"free_cpus"`
+	FreeMemoryMB   int64            `json:"free_memory_mb"`
+	FreeCountables map[string]int64 `json:"free_countables,omitempty"`
+	Jobs           int64            `json:"jobs"`
+	// IdleSince is since when the last session found it idle.
+	IdleSince cluster.Time `json:"idle_since,omitempty"`
 }
 
 // JobCounts counts jobs by state.
@@ -199,6 +203,10 @@ const (
 type JoinHost struct {
 	CPUs     int64 `json:"cpus" minimum:"1"`
 	MemoryMB int64 `json:"memory_mb" minimum:"0"`
+	// Countables, Features and Attributes are as those of cluster.Host.
+	Countables map[string]int64  `json:"countables,omitempty"`
+	Features   []string          `json:"features,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"`
 	// Instance tells agents under one name apart: it is the same as long as the
 	// agent knows its jobs.
 	Instance string `json:"instance,omitempty"`
@@ -222,4 +230,45 @@ type JobEnd struct {
 type Explanation struct {
 	Subject   string   `json:"subject"`
 	Sentences []string `json:"sentences"`
+}
+
+// Session is what a session decided and found. One of a live cluster has the
+// demand that is left of it: what was asked for since is not in it.
+type Session struct {
+	Cluster string `json:"cluster"`
+	// At is when it ran; zero where none has run since the controller started.
+	At     cluster.Time         `json:"at"`
+	Policy scheduling.Policy    `json:"policy"`
+	Starts []scheduling.Start   `json:"starts"`
+	Demand []cluster.Demand     `json:"demand"`
+	Idle   []cluster.IdleSupply `json:"idle"`
+	// Reservations say when waiting jobs start at the latest; without a time
+	// where jobs without a time limit must end first.
+	Reservations []scheduling.Reservation `json:"reservations"`
+	Unplaced     []scheduling.Unplaced    `json:"unplaced"`
+}
+
+// NewSession answers what a session on a state came to.
+func NewSession(name string, in scheduling.Input, r scheduling.Result) Session {
+	s := Session{
+		Cluster: name, At: in.Now, Policy: in.Policy, Starts: listed(r.Starts), Demand: listed(r.Demand), Idle: listed(r.Idle),
+		Reservations: append([]scheduling.Reservation{}, r.Reservations...), Unplaced: listed(r.Unplaced),
+	}
+	for i := range s.Reservations {
+		if s.Reservations[i].At > lastTime {
+			s.Reservations[i].At = 0
+		}
+	}
+	return s
+}
+
+// lastTime is the last time that can be written.
+const lastTime cluster.Time = 253_402_300_799_999
+
+// listed answers an empty list for none, which is no null in JSON.
+func listed[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }

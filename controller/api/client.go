@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/scheduling/snapshot"
 )
 
 // Client calls a controller.
@@ -168,6 +169,23 @@ func (c *Client) Loans(ctx context.Context, all bool) ([]cluster.Loan, error) {
 func (c *Client) Explain(ctx context.Context, kind, id string) (Explanation, error) {
 	var e Explanation
 	return e, c.call(ctx, GetExplanation, GetExplanation.Path, url.Values{"kind": {kind}, "id": {id}}, nil, &e)
+}
+
+// Session answers what the last session decided and found.
+func (c *Client) Session(ctx context.Context) (Session, error) {
+	var s Session
+	return s, c.call(ctx, GetSession, GetSession.Path, nil, nil, &s)
+}
+
+// Snapshot answers the state that sessions judge; with hashes for the names of
+// users and commands where hashed says so, which is for everyone who may read.
+func (c *Client) Snapshot(ctx context.Context, hashed bool) (snapshot.Snapshot, error) {
+	route := GetSnapshot
+	if hashed {
+		route = GetHashedSnapshot
+	}
+	var s snapshot.Snapshot
+	return s, c.call(ctx, route, route.Path, nil, nil, &s)
 }
 
 // Submit submits a job.

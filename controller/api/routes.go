@@ -39,6 +39,10 @@ var (
 	GetJobs        = Route{"jobs", http.MethodGet, "/v1/jobs", "Jobs", readers}
 	GetLoans       = Route{"loans", http.MethodGet, "/v1/loans", "Loans", readers}
 	GetExplanation = Route{"explain", http.MethodGet, "/v1/explain", "Why a job waits, a loan is kept, a resource is as it is", readers}
+	GetSession     = Route{"session", http.MethodGet, "/v1/session", "What the last session decided and found: demand, idle supply, reservations, who waits and why", readers}
+
+	GetSnapshot       = Route{"snapshot", http.MethodGet, "/v1/snapshot", "The state that sessions judge, with the names of users and commands", []Role{Admin}}
+	GetHashedSnapshot = Route{"hashed-snapshot", http.MethodGet, "/v1/snapshot/hashed", "The state that sessions judge, with hashes for the names of users and commands", readers}
 
 	SubmitJob = Route{"submit", http.MethodPost, "/v1/jobs", "Submit a job", []Role{Admin, Submitter}}
 
@@ -62,7 +66,7 @@ var (
 
 // Routes lists every route.
 var Routes = []Route{
-	GetStatus, GetChanges, GetJobs, GetLoans, GetExplanation, SubmitJob, SetOwned, PutLend,
+	GetStatus, GetChanges, GetJobs, GetLoans, GetExplanation, GetSession, GetSnapshot, GetHashedSnapshot, SubmitJob, SetOwned, PutLend,
 	PutCatalog, GetProviderView, ReportStray,
 	LoanIntend, LoanCommit, LoanRefuse, LoanFence, LoanRecall, LoanConfirm,
 	PutHost, GetAssignments, PostJobEnd,

@@ -11,6 +11,7 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/store"
+	"xce.internal/elastic/scheduling"
 )
 
 func TestANewStateIsMadeWhereTheFileIsAbsentOrEmpty(t *testing.T) {
@@ -261,6 +262,83 @@ func TestOnlyTheHostThatIsMarkedIsMarked(t *testing.T) {
 		equal(t, false)(found, err)
 		return nil
 	})
+}
+
+func TestDemandForHostsIsKeptBesideThatForTokens(t *testing.T) {
+	t.Parallel()
+	rows := []cluster.Demand{
+		{Template: "large", Provider: "p", Units: 1, Jobs: []int64{1}},
+		{Template: "small", Provider: "p", Units: 2, Jobs: []int64{1}},
+		{Resource: "vcs", Provider: "p", Units: 3, Jobs: []int64{1}},
+	}
+	in(t, func(tx *store.Tx) error {
+		return errors.Join(tx.SaveDemand(rows[2]), tx.SaveDemand(rows[1]), tx.SaveDemand(rows[0]))
+	}, func(tx *store.Tx) error {
+		equal(t, rows)(tx.Demand())
+		rows[1].Units = 0
+		err := tx.SaveDemand(rows[1])
+		equal(t, []cluster.Demand{rows[0], rows[2]})(tx.Demand())
+		return err
+	})
+}
+
+func TestHostsAreIdleSinceTheyWereMarked(t *testing.T) {
+	t.Parallel()
+	in(t, func(tx *store.Tx) error {
+		return errors.Join(tx.MarkIdle("h1", 7), tx.MarkIdle("h2", 8), tx.MarkIdle("h1", 9))
+	}, func(tx *store.Tx) error {
+		equal(t, map[string]cluster.Time{"h1": 9, "h2": 8})(tx.IdleHosts())
+		err := errors.Join(tx.MarkIdle("h1", 0), tx.MarkIdle("h3", 0))
+		equal(t, map[string]cluster.Time{"h2": 8})(tx.IdleHosts())
+		return err
+	})
+}
+
+func TestReservationsAreKeptByJob(t *testing.T) {
+	t.Parallel()
+	first, second := scheduling.Reservation{Job: 1, At: 7, Hosts: []string{"h1"}}, scheduling.Reservation{Job: 2, At: 8, Alternative: 2, Hosts: []string{"h2"}}
+	in(t, func(tx *store.Tx) error {
+		return errors.Join(tx.SaveReservation(second), tx.SaveReservation(scheduling.Reservation{Job: 1, At: 9}), tx.SaveReservation(first))
+	}, func(tx *store.Tx) error {
+		equal(t, []scheduling.Reservation{first, second})(tx.Reservations())
+		err := errors.Join(tx.DeleteReservation(1), tx.DeleteReservation(3))
+		equal(t, []scheduling.Reservation{second})(tx.Reservations())
+		return err
+	})
+}
+
+func TestAJobHoldsTheTokensOfItsAlternativeToo(t *testing.T) {
+	t.Parallel()
+	job := cluster.Job{ID: 1, State: cluster.JobRunning, Alternative: 2, JobSpec: cluster.JobSpec{
+		Tokens: map[string]int64{"vcs": 1}, Alternatives: []map[string]int64{{"zebu": 5}, {"vcs": 2, "verdi": 1}},
+	}}
+	in(t, func(tx *store.Tx) error { return tx.SaveJob(job) }, func(tx *store.Tx) error {
+		equal(t, int64(3))(tx.InUse("vcs"))
+		equal(t, int64(1))(tx.InUse("verdi"))
+		equal(t, int64(0))(tx.InUse("zebu"))
+		job.State = cluster.JobDone
+		err := tx.SaveJob(job)
+		equal(t, int64(0))(tx.InUse("vcs"))
+		equal(t, int64(0))(tx.InUse("verdi"))
+		return err
+	})
+}
+
+func TestTheDemandOfAnOlderVersionIsTakenOver(t *testing.T) {
+	t.Parallel()
+	path, _ := made(t)
+	execute(t, path, `DROP TABLE wanted; DELETE FROM bun_migrations WHERE name = '20260103000000';
+		CREATE TABLE demand (resource TEXT NOT NULL, provider TEXT NOT NULL, demand TEXT NOT NULL, PRIMARY KEY (resource, provider));
+		INSERT INTO demand VALUES ('vcs', 'p', '{"resource":"vcs","provider":"p","units":4,"jobs":[1],"reason":"x"}')`)
+	s := open(t, path)
+	defer s.Close()
+	err := s.Read(t.Context(), func(tx *store.Tx) error {
+		equal(t, []cluster.Demand{{Resource: "vcs", Provider: "p", Units: 4, Jobs: []int64{1}, Reason: "x"}})(tx.Demand())
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestAuditRecordsAreNumberedWithoutGapsAlsoAfterAFailure(t *testing.T) {

@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/uptrace/bun"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/scheduling"
 )
 
 // Tx is one transaction. Its methods read and write rows; lists are ordered by key.
@@ -69,9 +71,10 @@ type observationRow struct {
 }
 
 type demandRow struct {
-	bun.BaseModel `bun:"table:demand"`
+	bun.BaseModel `bun:"table:wanted"`
 
 	Resource string         `bun:",pk"`
+	Template string         `bun:",pk"`
 	Provider string         `bun:",pk"`
 	Demand   cluster.Demand `bun:"type:json"`
 }
@@ -83,6 +86,22 @@ type Host struct {
 	Name     string `bun:",pk"`
 	Assigned int64
 	Host     cluster.Host `bun:"type:json"`
+}
+
+// idleHostRow is a host that the last session found idle, and since when it is.
+type idleHostRow struct {
+	bun.BaseModel `bun:"table:idle_hosts"`
+
+	Name  string `bun:",pk"`
+	Since int64
+}
+
+// reservationRow is what a waiting job is promised.
+type reservationRow struct {
+	bun.BaseModel `bun:"table:reservations"`
+
+	Job         int64                  `bun:",pk"`
+	Reservation scheduling.Reservation `bun:"type:json"`
 }
 
 type jobRow struct {
@@ -293,17 +312,19 @@ func (t *Tx) SaveObservation(o cluster.Observation) error {
 
 // Demand lists what the last session wanted, less what was intended since.
 func (t *Tx) Demand() ([]cluster.Demand, error) {
-	return documents(t, func(r demandRow) cluster.Demand { return r.Demand }, ordered("resource", "provider"))
+	return documents(t, func(r demandRow) cluster.Demand { return r.Demand }, ordered("resource", "template", "provider"))
 }
 
 // SaveDemand writes one row of demand; 0 units remove it.
 func (t *Tx) SaveDemand(d cluster.Demand) error {
 	if d.Units > 0 {
-		return t.save(&demandRow{Resource: d.Resource, Provider: d.Provider, Demand: d}, "resource, provider", "demand")
+		row := demandRow{Resource: d.Resource, Template: d.Template, Provider: d.Provider, Demand: d}
+		return t.save(&row, "resource, template, provider", "demand")
 	}
-	_, err := t.tx.NewDelete().Model((*demandRow)(nil)).Where("resource = ? AND provider = ?", d.Resource, d.Provider).Exec(t.ctx)
+	_, err := t.tx.NewDelete().Model((*demandRow)(nil)).
+		Where("resource = ? AND template = ? AND provider = ?", d.Resource, d.Template, d.Provider).Exec(t.ctx)
 	if err != nil {
-		return fmt.Errorf("delete demand of %s from %s: %w", d.Resource, d.Provider, err)
+		return fmt.Errorf("delete demand of %s%s from %s: %w", d.Resource, d.Template, d.Provider, err)
 	}
 	return nil
 }
@@ -325,6 +346,45 @@ func (t *Tx) MarkAssigned(name string, revision int64) error {
 	_, err := t.tx.NewUpdate().Model((*Host)(nil)).Set("assigned = ?", revision).Where("name = ?", name).Exec(t.ctx)
 	if err != nil {
 		return fmt.Errorf("mark host %s: %w", name, err)
+	}
+	return nil
+}
+
+// IdleHosts answers the hosts that the last session found idle, and since when.
+func (t *Tx) IdleHosts() (map[string]cluster.Time, error) {
+	rows, err := all[idleHostRow](t, ordered("name"))
+	since := make(map[string]cluster.Time, len(rows))
+	for _, r := range rows {
+		since[r.Name] = cluster.Time(r.Since)
+	}
+	return since, err
+}
+
+// MarkIdle marks since when a host is idle; 0 says that it is not.
+func (t *Tx) MarkIdle(name string, since cluster.Time) error {
+	if since != 0 {
+		return t.save(&idleHostRow{Name: name, Since: int64(since)}, "name", "since")
+	}
+	if _, err := t.tx.NewDelete().Model((*idleHostRow)(nil)).Where("name = ?", name).Exec(t.ctx); err != nil {
+		return fmt.Errorf("mark host %s: %w", name, err)
+	}
+	return nil
+}
+
+// Reservations lists the reservations that stand.
+func (t *Tx) Reservations() ([]scheduling.Reservation, error) {
+	return documents(t, func(r reservationRow) scheduling.Reservation { return r.Reservation }, ordered("job"))
+}
+
+// SaveReservation writes what a job is promised.
+func (t *Tx) SaveReservation(r scheduling.Reservation) error {
+	return t.save(&reservationRow{Job: r.Job, Reservation: r}, "job", "reservation")
+}
+
+// DeleteReservation removes what a job was promised.
+func (t *Tx) DeleteReservation(job int64) error {
+	if _, err := t.tx.NewDelete().Model((*reservationRow)(nil)).Where("job = ?", job).Exec(t.ctx); err != nil {
+		return fmt.Errorf("delete the reservation of job %d: %w", job, err)
 	}
 	return nil
 }
@@ -397,8 +457,9 @@ func (t *Tx) SaveJob(job cluster.Job) error {
 	case err != nil:
 		return err
 	case job.State == cluster.JobRunning:
-		for _, name := range job.TokenNames() {
-			if err := t.save(&useRow{Resource: name, Job: job.ID, Units: job.Tokens[name]}, "resource, job", "units"); err != nil {
+		tokens := job.TokensTaken(job.Alternative)
+		for _, name := range slices.Sorted(maps.Keys(tokens)) {
+			if err := t.save(&useRow{Resource: name, Job: job.ID, Units: tokens[name]}, "resource, job", "units"); err != nil {
 				return err
 			}
 		}
