@@ -28,16 +28,17 @@ type Plan struct {
 	Terms  cluster.Terms
 }
 
-// Borrow decides which loans to take now. One request carries all that its
-// offer allows; what exceeds the offer's open requests, its headroom or the
-// room under the resource's limit waits for a later session.
+// Borrow decides which loans to take now; demand for hosts is not its matter.
+// One request carries all that its offer allows; what exceeds the offer's open
+// requests, its headroom or the room under the resource's limit waits for a
+// later session.
 func Borrow(view View, now cluster.Time) []Plan {
 	demand := slices.Clone(view.Demand)
 	slices.SortFunc(demand, cluster.CompareDemand)
 	var plans []Plan
 	for _, d := range demand {
 		i := slices.IndexFunc(view.Offers, func(o cluster.Offer) bool { return o.Resource == d.Resource })
-		if i < 0 || now < view.Offers[i].BackoffUntil {
+		if d.Resource == "" || i < 0 || now < view.Offers[i].BackoffUntil {
 			continue
 		}
 		offer := view.Offers[i]

@@ -136,3 +136,14 @@ func TestBackoff(t *testing.T) {
 		})
 	}
 }
+
+func TestDemandForHostsIsNoMatterOfBorrowing(t *testing.T) {
+	view := View{
+		Demand: []cluster.Demand{{Template: "small", Units: 3, Jobs: []int64{1}}, {Resource: "vcs", Units: 2, Jobs: []int64{1}}},
+		Offers: []cluster.Offer{{Headroom: 9}, {Resource: "vcs", Headroom: 9}},
+		Room:   map[string]int64{"": 9, "vcs": 9},
+	}
+	if plans := Borrow(view, start); len(plans) != 1 || plans[0].Demand.Resource != "vcs" || plans[0].Units != 2 {
+		t.Errorf("got %+v, want one for vcs", plans)
+	}
+}

@@ -2,11 +2,13 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
+	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/starter"
 )
@@ -119,11 +121,11 @@ func (b *bridge) owns(provider string) bool {
 	return slices.ContainsFunc(b.providers, func(p Provider) bool { return p.Name == provider })
 }
 
-// tell wakes the providers whose demand changed, once each.
+// tell wakes the providers of whom other tokens are wanted than before, once each.
 func (b *bridge) tell(ctx context.Context, changes []api.Change) error {
 	var told []string
 	for _, c := range changes {
-		if c.Kind != api.KindDemand || !b.owns(c.Subject) || slices.Contains(told, c.Subject) {
+		if c.Kind != api.KindDemand || !b.owns(c.Subject) || !ofTokens(c) || slices.Contains(told, c.Subject) {
 			continue
 		}
 		told = append(told, c.Subject)
@@ -139,4 +141,11 @@ func (b *bridge) tell(ctx context.Context, changes []api.Change) error {
 	case <-time.After(gather):
 	}
 	return nil
+}
+
+// ofTokens tells whether a change of demand is one of tokens; no story takes
+// demand for hosts.
+func ofTokens(c api.Change) bool {
+	var d cluster.Demand
+	return json.Unmarshal(c.After, &d) != nil || d.Resource != ""
 }

@@ -16,63 +16,6 @@ import (
 	"xce.internal/elastic/workflows"
 )
 
-func newSubmit() *cobra.Command {
-	var spec cluster.JobSpec
-	var tokens []string
-	var limit string
-	cmd := &cobra.Command{
-		Use: "submit [flags] -- COMMAND [ARG ...]", Short: "Submit a job", Args: cobra.MinimumNArgs(1),
-		Example: "  xce-elastic submit --token vcs=2 --cpus 4 -- simulate --seed 7",
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&spec.Name, "name", "", "name of the job")
-	flags.Int64Var(&spec.CPUs, "cpus", 1, "cpus on one host")
-	flags.Int64Var(&spec.MemoryMB, "memory", 0, "memory on one host in MB")
-	flags.Int64Var(&spec.Priority, "priority", 0, "jobs of higher priority go first")
-	flags.StringArrayVar(&tokens, "token", nil, "RESOURCE=UNITS of a shared resource; repeatable")
-	flags.StringVar(&limit, "time-limit", "", "end the job after so long, as in 30m")
-	flags.StringVar(&spec.Directory, "directory", "", "where the command runs")
-	format := outputFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		spec.Command = args
-		if spec.Tokens, err = parseTokens(tokens); err != nil {
-			return err
-		}
-		if limit != "" {
-			if err := spec.TimeLimit.UnmarshalText([]byte(limit)); err != nil {
-				return fmt.Errorf("--time-limit: %w", err)
-			}
-		}
-		c, err := loadAndConnect(cmd)
-		if err != nil {
-			return err
-		}
-		job, err := c.Submit(cmd.Context(), spec)
-		if err != nil {
-			return err
-		}
-		return format.print(cmd, job, func(t *table) { t.row(fmt.Sprintf("job %d is submitted", job.ID)) })
-	}
-	return cmd
-}
-
-// parseTokens reads RESOURCE=UNITS.
-func parseTokens(args []string) (map[string]int64, error) {
-	tokens := map[string]int64{}
-	for _, arg := range args {
-		name, units, ok := strings.Cut(arg, "=")
-		n, err := strconv.ParseInt(units, 10, 64)
-		if !ok || err != nil || n < 1 {
-			return nil, fmt.Errorf("--token %s: write RESOURCE=UNITS with a whole number of at least 1, as in vcs=2", arg)
-		}
-		if _, twice := tokens[name]; twice {
-			return nil, fmt.Errorf("--token %s: %s is asked for twice; ask once for the sum", arg, name)
-		}
-		tokens[name] = n
-	}
-	return tokens, nil
-}
-
 func newJobs() *cobra.Command {
 	cmd := &cobra.Command{Use: "jobs", Short: "List jobs", Args: cobra.NoArgs}
 	state := cmd.Flags().String("state", "", "only those waiting, running, done, failed or timeout")
@@ -89,19 +32,11 @@ func newJobs() *cobra.Command {
 		return format.print(cmd, jobs, func(t *table) {
 			t.row("JOB", "NAME", "STATE", "USER", "TOKENS", "CPUS", "HOST", "SUBMITTED", "STARTED", "ENDED", "WHY")
 			for _, j := range jobs {
-				t.row(j.ID, dash(j.Name), j.State, j.User, tokenList(j.Tokens), j.CPUs, dash(j.Host), stamp(j.Submitted), stamp(j.Started), stamp(j.Ended), j.Why)
+				t.row(j.ID, dash(j.Name), j.State, j.User, tokenList(j), j.CPUs, dash(j.Host), stamp(j.Submitted), stamp(j.Started), stamp(j.Ended), j.Why)
 			}
 		})
 	}
 	return cmd
-}
-
-func tokenList(tokens map[string]int64) string {
-	var parts []string
-	for _, name := range (cluster.JobSpec{Tokens: tokens}).TokenNames() {
-		parts = append(parts, fmt.Sprintf("%s=%d", name, tokens[name]))
-	}
-	return dash(strings.Join(parts, ","))
 }
 
 func dash(text string) string {
@@ -139,13 +74,13 @@ func statusTable(t *table, st api.Status) {
 		t.row(o.Provider, o.Resource, o.Headroom, o.Price, o.MinimumHold, o.BillingStep, stamp(o.Published), o.Refusals, stamp(o.BackoffUntil))
 	}
 	t.row()
-	t.row("HOST", "UP", "CPUS", "FREE", "JOBS", "LAST SEEN")
+	t.row("HOST", "UP", "CPUS", "FREE", "JOBS", "LAST SEEN", "IDLE SINCE", "ALSO FREE", "FEATURES")
 	for _, h := range st.Hosts {
-		t.row(h.Name, h.Up, h.CPUs, h.FreeCPUs, h.Jobs, stamp(h.LastSeen))
+		t.row(h.Name, h.Up, h.CPUs, h.FreeCPUs, h.Jobs, stamp(h.LastSeen), stamp(h.IdleSince), dash(countList(h.FreeCountables)), dash(strings.Join(h.Capacity().FeatureNames(), ",")))
 	}
 	t.row()
 	for _, d := range st.Demand {
-		t.row(fmt.Sprintf("demand: %d %s from %s: %s", d.Units, d.Resource, d.Provider, d.Reason))
+		t.row(fmt.Sprintf("demand: %d %s from %s: %s", d.Units, wanted(d), d.Provider, d.Reason))
 	}
 	t.row(fmt.Sprintf("jobs: %d waiting, %d running, %d done, %d failed", st.Jobs.Waiting, st.Jobs.Running, st.Jobs.Done, st.Jobs.Failed))
 }

@@ -66,6 +66,7 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 	defer func() { err = errors.Join(err, st.Close()) }()
 	service, err := controller.NewService(ctx, controller.Config{
 		Cluster: c.Cluster.Name, SessionInterval: c.Cluster.SessionInterval, Resources: c.Resources, Providers: c.ProviderNames(),
+		Policy: c.Policy, Thresholds: c.Thresholds,
 	}, st, func() cluster.Time { return cluster.TimeOf(time.Now()) }, log)
 	if err != nil {
 		return err
@@ -172,9 +173,14 @@ func newAgent() *cobra.Command {
 	flags.Int64("agent.cpus", 0, "cpus for jobs (default all)")
 	flags.Int64("agent.memory_mb", 0, "memory for jobs in MB")
 	flags.String("agent.folder", "", "folder for what jobs leave behind")
+	countables := flags.StringArray("countable", nil, "NAME=COUNT of what jobs can take beside cpus and memory, as in gpus=2; repeatable (default those of agent.countables)")
+	features := flags.StringArray("feature", nil, "what constraints of jobs ask for, as in avx512 or site=z1; repeatable (default those of agent.features)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := load(cmd)
 		if err != nil {
+			return err
+		}
+		if err := c.Agent.Override(*countables, *features); err != nil {
 			return err
 		}
 		return runAgent(cmd.Context(), c, logger(c))
@@ -187,7 +193,8 @@ func runAgent(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	host := agent.Config{Host: c.Agent.Host, CPUs: c.Agent.CPUs, MemoryMB: c.Agent.MemoryMB, Folder: c.Agent.Folder}
+	capacity, _ := c.Agent.Capacity() // validated
+	host := agent.Config{Host: c.Agent.Host, Capacity: capacity, Folder: c.Agent.Folder}
 	if host.Host == "" {
 		if host.Host, err = os.Hostname(); err != nil {
 			return fmt.Errorf("find the machine's name: %w; set agent.host", err)

@@ -37,7 +37,7 @@ func newRoot() *cobra.Command {
 	flags.String("log.level", "", "debug, info, warn or error")
 	root.AddCommand(
 		newDev(), newController(), newWorker(), newAgent(),
-		newSubmit(), newJobs(), newStatus(), newLoans(), newReturn(), newExplain(), newOwned(),
+		newSubmit(), newJobs(), newStatus(), newDemand(), newIdle(), newSession(), newSnapshot(), newLoans(), newReturn(), newExplain(), newOwned(),
 		newProvider(), newConfig(), newCert(), newVersion(),
 	)
 	return root

@@ -13,6 +13,8 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/providers"
+	"xce.internal/elastic/scheduling"
+	"xce.internal/elastic/scheduling/snapshot"
 	"xce.internal/elastic/workflows"
 )
 
@@ -20,6 +22,8 @@ import (
 type Config struct {
 	Cluster    Cluster                  `json:"cluster"`
 	Resources  []cluster.SharedResource `json:"resources"`
+	Policy     scheduling.Policy        `json:"policy"`
+	Thresholds []scheduling.Threshold   `json:"thresholds"`
 	Providers  []Provider               `json:"providers"`
 	Controller Controller               `json:"controller"`
 	Peer       TLS                      `json:"peer"`
@@ -78,7 +82,11 @@ type Agent struct {
 	Host     string `json:"host"`
 	CPUs     int64  `json:"cpus"`
 	MemoryMB int64  `json:"memory_mb"`
-	Folder   string `json:"folder"`
+	// Countables has lines NAME=COUNT; Features has features, and attributes as
+	// NAME=VALUE.
+	Countables []string `json:"countables"`
+	Features   []string `json:"features"`
+	Folder     string   `json:"folder"`
 }
 
 // Log says what is logged, and how.
@@ -95,6 +103,7 @@ var defaults = map[string]any{
 	"controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key",
 	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
 	"temporal.address": "", "temporal.namespace": "",
+	"policy.order": "fcfs", "policy.depth": 0,
 	"agent.host": "", "agent.cpus": 0, "agent.memory_mb": 0, "agent.folder": "agent",
 	"log.level": "info", "log.format": "text",
 }
@@ -164,6 +173,10 @@ func (c *Config) validate() cluster.Problems {
 	if c.Agent.MemoryMB < 0 {
 		ps = append(ps, cluster.Problem{Path: "agent.memory_mb", What: fmt.Sprintf("%d is negative", c.Agent.MemoryMB), Remedy: "write 0 or a positive whole number"})
 	}
+	_, faults := c.Agent.Capacity()
+	ps = append(ps, faults...)
+	ps = append(ps, snapshot.ValidatePolicy("policy", c.Policy)...)
+	ps = append(ps, snapshot.ValidateThresholds("thresholds", c.Thresholds, c.resourceNames())...)
 	for i, p := range c.Providers {
 		ps = append(ps, p.validate(fmt.Sprintf("providers[%d]", i), c.Providers[:i])...)
 	}
@@ -206,6 +219,14 @@ func (c *Config) ProviderNames() []string {
 	names := make([]string, len(c.Providers))
 	for i, p := range c.Providers {
 		names[i] = p.Name
+	}
+	return names
+}
+
+func (c *Config) resourceNames() []string {
+	names := make([]string, len(c.Resources))
+	for i, r := range c.Resources {
+		names[i] = r.Name
 	}
 	return names
 }

@@ -1,8 +1,12 @@
 package config
 
 import (
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
+
+	"xce.internal/elastic/cluster"
 )
 
 func two() *Config {
@@ -37,5 +41,26 @@ func TestOnlyTheNamedProvidersStay(t *testing.T) {
 		if got := c.ProviderNames(); !slices.Equal(got, test.want) {
 			t.Errorf("%q leave %q, want %q", test.names, got, test.want)
 		}
+	}
+}
+
+func TestAnAgentHasWhatItsLinesSay(t *testing.T) {
+	a := Agent{CPUs: 4, Countables: []string{"gpus=2", "Slots=0"}, Features: []string{"avx512", "site=z1", "os=rhel=9"}}
+	c, ps := a.Capacity()
+	want := cluster.Capacity{
+		CPUs: 4, Countables: map[string]int64{"gpus": 2, "Slots": 0}, Features: []string{"avx512"},
+		Attributes: map[string]string{"site": "z1", "os": "rhel=9"},
+	}
+	if len(ps) != 0 || !reflect.DeepEqual(c, want) {
+		t.Errorf("got %+v, %v, want %+v", c, ps, want)
+	}
+	if err := a.Override(nil, nil); err != nil || len(a.Countables) != 2 || len(a.Features) != 3 {
+		t.Errorf("nothing over it makes it %+v, %v", a, err)
+	}
+	if err := a.Override([]string{"gpus=1"}, []string{"old"}); err != nil || len(a.Countables) != 1 || a.Features[0] != "old" {
+		t.Errorf("the command line makes it %+v, %v", a, err)
+	}
+	if err := a.Override([]string{"gpus"}, nil); err == nil || !strings.HasPrefix(err.Error(), `--countable[0]: "gpus" is not NAME=COUNT; `) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -68,8 +68,8 @@ func TestAFileIsRefusedWithLineKeyAndRemedy(t *testing.T) {
 
 		{"a misspelt key", "    owned: 4", "    ownd: 4", []string{`x.yaml:5: resources[0].ownd: there is no such key; did you mean "owned"?`}},
 		{"a key of another section", "  name: east", "  name: east\n  host: node1", []string{"x.yaml:3: cluster.host: there is no such key; remove it; known here are name, session_interval"}},
-		{"an unknown section", "cluster:", "slurm:\n  name: x\ncluster:", []string{"x.yaml:1: slurm: there is no such key; remove it; known here are agent, cluster, controller, log, peer, providers, resources, temporal"}},
-		{"a key with a dot", "cluster:", "log.level: debug\ncluster:", []string{"x.yaml:1: log.level: there is no such key; remove it; known here are agent, cluster, controller, log, peer, providers, resources, temporal"}},
+		{"an unknown section", "cluster:", "slurm:\n  name: x\ncluster:", []string{"x.yaml:1: slurm: there is no such key; remove it; known here are agent, cluster, controller, log, peer, policy, providers, resources, temporal, thresholds"}},
+		{"a key with a dot", "cluster:", "log.level: debug\ncluster:", []string{"x.yaml:1: log.level: there is no such key; remove it; known here are agent, cluster, controller, log, peer, policy, providers, resources, temporal, thresholds"}},
 		{"a key twice", "    owned: 4", "    owned: 4\n    owned: 5", []string{"x.yaml:6: resources[0].owned: it is set in line 5 already; set each key once"}},
 		{"a key twice, in other case", "  name: east", "  name: east\n  Name: west", []string{"x.yaml:3: cluster.name: it is set in line 2 already; set each key once"}},
 		{"a section twice", "providers:", "cluster:\n  name: west\nproviders:", []string{
@@ -106,6 +106,29 @@ func TestAFileIsRefusedWithLineKeyAndRemedy(t *testing.T) {
 		{"a made-up format", "cluster:", "log:\n  format: xml\ncluster:", []string{`x.yaml:2: log.format: "xml" is no format; write text or json`}},
 		{"cpus", "cluster:", "agent:\n  cpus: -1\ncluster:", []string{"x.yaml:2: agent.cpus: -1 is negative; write a positive whole number, or 0 for all"}},
 		{"memory", "cluster:", "agent:\n  memory_mb: -1\ncluster:", []string{"x.yaml:2: agent.memory_mb: -1 is negative; write 0 or a positive whole number"}},
+		{"an unknown order", "cluster:", "policy: {order: strict}\ncluster:", []string{`x.yaml:1: policy.order: "strict" is no order; write fcfs, easy or conservative`}},
+		{"a negative depth", "cluster:", "policy:\n  order: conservative\n  depth: -1\ncluster:", []string{"x.yaml:3: policy.depth: -1 is negative; write how many jobs get a reservation, or 0 for all"}},
+		{"a depth of another order", "cluster:", "policy:\n  depth: 5\ncluster:", []string{"x.yaml:2: policy.depth: only the order conservative has a depth; remove it, or write order: conservative"}},
+		{"a policy", "cluster:", "policy: {order: conservative, depth: 5}\nthresholds:\n  - {queue: night, jobs: 3, wait: 5m}\n  - {resource: vcs, jobs: 1}\ncluster:", nil},
+		{"a threshold of all", "cluster:", "thresholds:\n  - {jobs: 3}\ncluster:", []string{"x.yaml:2: thresholds[0]: the threshold has neither a queue nor a resource; name the queue or the resource whose waiting jobs are counted"}},
+		{"a threshold of both", "cluster:", "thresholds:\n  - {queue: night, resource: vcs, jobs: 3}\ncluster:", []string{"x.yaml:2: thresholds[0]: the threshold has a queue and a resource; name one of them, and give the other a threshold of its own"}},
+		{"a threshold of nothing", "cluster:", "thresholds:\n  - {queue: night, jobs: 3}\n  - resource: zebu\n    jobs: 0\n    wait: -1s\ncluster:", []string{
+			`x.yaml:3: thresholds[1].resource: there is no shared resource "zebu"; name one that is under resources`,
+			"x.yaml:4: thresholds[1].jobs: 0 jobs keep nothing back; write how many jobs must have waited, at least 1",
+			"x.yaml:5: thresholds[1].wait: -1s is out of range; write how long they must have waited, between 0s and 87840h0m0s",
+		}},
+		{"no countables", "cluster:", "agent:\n  countables: [gpus, gpus=x, gpus=2, gpus=1, cpus=1, gpus 2=1]\ncluster:", []string{
+			`x.yaml:2: agent.countables[0]: "gpus" is not NAME=COUNT; write a name and a whole number, as in gpus=2`,
+			`x.yaml:2: agent.countables[1]: "gpus=x" is not NAME=COUNT; write a name and a whole number, as in gpus=2`,
+			`x.yaml:2: agent.countables[3]: "gpus" is there already; name each once`,
+			`x.yaml:2: agent.countables[4]: a countable cannot be called "cpus"; give cpus and memory_mb beside the countables, or use another name`,
+			`x.yaml:2: agent.countables[5]: name "gpus 2" is not valid; use 1 to 63 letters, digits, '.', '_' or '-', beginning with a letter or digit`,
+		}},
+		{"no features", "cluster:", "agent:\n  features: [avx512, avx512, site=z1, site=z2, old|new]\ncluster:", []string{
+			`x.yaml:2: agent.features[1]: "avx512" is there already; name each once`,
+			`x.yaml:2: agent.features[3]: "site" is there already; name each once`,
+			`x.yaml:2: agent.features[4]: feature "old|new" cannot be asked for in a constraint; use 1 to 200 bytes without blanks and without & | ! ( )`,
+		}},
 		{"a provider's name", "  - name: pool-a", "  - name: pool a", []string{
 			`x.yaml:7: resources[0].elastic.lenders[0]: lender "pool-a" is not a provider; add it under providers, or name one that is there`,
 			`x.yaml:11: providers[0].name: name "pool a" is not valid; use letters, digits, '.', '_' or '-'`,
@@ -279,22 +302,26 @@ func TestEveryKeyWithADefaultIsAKeyAndHasAVariable(t *testing.T) {
 	for key := range defaults {
 		t.Run(key, func(t *testing.T) {
 			value := map[string]string{
-				"cluster.session_interval": "1m", "agent.cpus": "3", "agent.memory_mb": "3", "log.level": "debug", "log.format": "json",
+				"cluster.session_interval": "1m", "agent.cpus": "3", "agent.memory_mb": "3", "policy.order": "easy", "policy.depth": "3", "log.level": "debug", "log.format": "json",
 			}[key]
 			if value == "" {
 				value = "some-value"
 			}
 			t.Setenv(variable(key), value)
-			c, err := parse("", []byte(good), nil)
+			text := good
+			if key == "policy.depth" {
+				text += "policy: {order: conservative}\n"
+			}
+			c, err := parse("", []byte(text), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			flagged, err := parse("", []byte(good), pflag.NewFlagSet("", pflag.ContinueOnError))
+			flagged, err := parse("", []byte(text), pflag.NewFlagSet("", pflag.ContinueOnError))
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv(variable(key), "")
-			plain, err := parse("", []byte(good), nil)
+			plain, err := parse("", []byte(text), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -87,6 +87,38 @@ func TestWhatPeopleType(t *testing.T) {
 	})
 	f.listsInEveryFormat(t)
 	f.operatorReturns(t)
+	f.savesAndReplays(t)
+}
+
+// savesAndReplays: what waits for what is shown from the live cluster and from a
+// snapshot of it alike.
+func (f *farm) savesAndReplays(t *testing.T) {
+	t.Helper()
+	f.does(t, "submit --countable gpus=2 --feature site=z1 -- sleep 300", `job 4 is submitted`)
+	f.does(t, "submit --countable gpus=1 --constraint avx512 -- true", `job 5 is submitted`)
+	f.does(t, "submit --after 2 -- true", `job 6 is submitted`)
+	f.refuses(t, "submit --countable gpus=3 -- true", `countables\.gpus: no host can ever give 3 gpus; the most on any is 2`)
+	eventually(t, 20*time.Second, func() error {
+		if out, _, _ := f.cli(t, "jobs", "--state", "waiting"); !regexp.MustCompile(`5 .*needs 1 cpu.*1 gpu`).MatchString(out) || !strings.Contains(out, "job 2") {
+			return errors.New(out)
+		}
+		return nil
+	})
+	waits := []string{`1 +5 +hosts +needs 1 cpu.* 1 gpu.*`, `1 +6 +dependency +.*job 2.*`}
+	f.does(t, "session", waits...)
+	f.does(t, "explain job 5", `Job 5 waits since`, `For it to start, `)
+	f.does(t, "demand", `nothing is wanted`)
+	f.does(t, "idle -o json", `"resource": "vcs"|\[\]`)
+	f.does(t, "status", `node1 .* gpus=0 +avx512,site=z1`)
+	for _, flags := range []string{"", " --hash"} {
+		file := f.path("state" + strings.TrimSpace(flags) + ".json")
+		f.does(t, "snapshot --out "+file+flags, `has the state of east at .*: 2 jobs wait, \d run`)
+		f.refuses(t, "snapshot --out "+file+flags, `is there already`)
+		f.does(t, "session --snapshot "+file, waits...)
+		if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), `"sleep"`) != (flags == "") {
+			t.Errorf("%v\n%s", err, data)
+		}
+	}
 }
 
 func (f *farm) isRefusedAtSubmit(t *testing.T) {
@@ -140,7 +172,7 @@ func (f *farm) inUse(t *testing.T, want int64) error {
 
 func (f *farm) listsInEveryFormat(t *testing.T) {
 	t.Helper()
-	for _, command := range []string{"status", "jobs", "loans", "loans --all", "explain resource vcs", "config check", "version"} {
+	for _, command := range []string{"status", "jobs", "demand", "idle", "session", "loans", "loans --all", "explain resource vcs", "config check", "version"} {
 		var fromJSON, fromYAML any
 		if err := json.Unmarshal([]byte(f.does(t, command+" -o json")), &fromJSON); err != nil {
 			t.Errorf("%s -o json: %v", command, err)

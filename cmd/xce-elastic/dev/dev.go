@@ -50,7 +50,7 @@ func Run(ctx context.Context, options Options) (err error) {
 		return nil
 	}
 	fmt.Fprintf(f.Out, "\nThe cluster stays up until Ctrl-C. Try, with %s/xce-elastic.yaml as the configuration:\n", f.Folder)
-	for _, line := range []string{"status", "submit --token vcs=3 -- sleep 20", "jobs", "loans", "explain resource vcs"} {
+	for _, line := range []string{"status", "submit --token vcs=3 -- sleep 20", "jobs", "session", "loans", "explain resource vcs"} {
 		fmt.Fprintf(f.Out, "  %s -c %s %s\n", f.Program, f.path(configName), line)
 	}
 	return f.stay(ctx)

@@ -1,0 +1,330 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/scheduling"
+	"xce.internal/elastic/scheduling/snapshot"
+)
+
+// source is where a command takes a session from: the controller, or a file.
+type source struct{ file string }
+
+// sourceFlag adds --snapshot to a command.
+func sourceFlag(cmd *cobra.Command) *source {
+	var s source
+	cmd.Flags().StringVar(&s.file, "snapshot", "", "run the session on the state in this file instead (- is standard input); neither controller nor configuration is needed")
+	return &s
+}
+
+// session answers the last session of the controller, or one on the file.
+func (s *source) session(cmd *cobra.Command) (api.Session, error) {
+	if s.file == "" && !cmd.Flags().Changed("snapshot") {
+		c, err := loadAndConnect(cmd)
+		if err != nil {
+			return api.Session{}, err
+		}
+		return c.Session(cmd.Context())
+	}
+	state, err := readSnapshot(cmd, s.file)
+	if err != nil {
+		return api.Session{}, err
+	}
+	return api.NewSession(state.Cluster, state.State, scheduling.Run(state.State)), nil
+}
+
+func readSnapshot(cmd *cobra.Command, name string) (snapshot.Snapshot, error) {
+	if name == "-" {
+		return snapshot.Read("standard input", cmd.InOrStdin())
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return snapshot.Snapshot{}, fmt.Errorf("--snapshot: %w; name a file that `xce-elastic snapshot` saved", err)
+	}
+	defer file.Close()
+	return snapshot.Read(name, file)
+}
+
+func newDemand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "demand", Short: "Show what jobs want that is not there", Args: cobra.NoArgs,
+		Long: "Show what the last session wanted for waiting jobs and could not place on what is there: tokens to borrow and\nhosts to make, less what was asked for since.",
+	}
+	from, format := sourceFlag(cmd), outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := from.session(cmd)
+		if err != nil {
+			return err
+		}
+		return format.print(cmd, s.Demand, func(t *table) { demandTable(t, s) })
+	}
+	return cmd
+}
+
+func newIdle() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "idle", Short: "Show what lies idle, and since when", Args: cobra.NoArgs,
+		Long: "Show the tokens and hosts that the last session found used by no job and needed by no waiting one, and since when.",
+	}
+	from, format := sourceFlag(cmd), outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := from.session(cmd)
+		if err != nil {
+			return err
+		}
+		return format.print(cmd, s.Idle, func(t *table) { idleTable(t, s, everything) })
+	}
+	return cmd
+}
+
+func newSession() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "session", Short: "Show what a session decides and why", Args: cobra.NoArgs,
+		Long: "Show what the last session decided and found: which jobs it started, what they are promised, what they want,\n" +
+			"what lies idle, and who waits for what. With --snapshot, one session is run on a saved state; nothing is changed.",
+		Example: "  xce-elastic snapshot --hash --out state.json\n  xce-elastic session --snapshot state.json",
+	}
+	from, format := sourceFlag(cmd), outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := from.session(cmd)
+		if err != nil {
+			return err
+		}
+		return format.print(cmd, s, func(t *table) { sessionTable(t, s) })
+	}
+	return cmd
+}
+
+// Tables of one session show so many rows each; demand and idle show all.
+const (
+	someRows   = 20
+	everything = int(^uint(0) >> 1)
+)
+
+// rows calls show for the first rows of a list, and says how many there are beside.
+func rows[T any](t *table, list []T, most int, show func(T)) {
+	for i, item := range list {
+		if i == most {
+			t.row(fmt.Sprintf("and %d more; -o json lists them", len(list)-i))
+			return
+		}
+		show(item)
+	}
+}
+
+func sessionTable(t *table, s api.Session) {
+	if s.At == 0 {
+		t.row(fmt.Sprintf("no session has run in %s since the controller started", s.Cluster))
+		return
+	}
+	order := s.Policy.Order
+	if order == "" {
+		order = scheduling.FCFS
+	}
+	t.row(fmt.Sprintf("session of %s at %s under %s: %d start, %d wait", s.Cluster, stamp(s.At), order, len(s.Starts), waitingIn(s)))
+	if len(s.Starts) > 0 {
+		t.row()
+		t.row("STARTS", "ON", "WITH ALTERNATIVE")
+		rows(t, s.Starts, someRows, func(st scheduling.Start) {
+			t.row(element(st.Job, st.Element), shortList(st.Hosts), orDash(st.Alternative))
+		})
+	}
+	if len(s.Reservations) > 0 {
+		t.row()
+		t.row("RESERVED FOR", "AT THE LATEST", "ON")
+		rows(t, s.Reservations, someRows, func(r scheduling.Reservation) { t.row(element(r.Job, r.Element), latest(r.At), shortList(r.Hosts)) })
+	}
+	t.row()
+	demandTable(t, s)
+	t.row()
+	idleTable(t, s, someRows)
+	t.row()
+	waitingTable(t, s)
+}
+
+func waitingIn(s api.Session) (n int64) {
+	for _, u := range s.Unplaced {
+		n += u.Count
+	}
+	return n
+}
+
+func demandTable(t *table, s api.Session) {
+	if len(s.Demand) == 0 {
+		t.row("nothing is wanted")
+		return
+	}
+	t.row("WANTED", "OF", "FROM", "PRICE/H", "FOR JOBS", "WHY")
+	for _, d := range s.Demand {
+		t.row(d.Units, wanted(d), d.Provider, d.Price, len(d.Jobs), d.Reason)
+	}
+}
+
+// wanted says what demand is for.
+func wanted(d cluster.Demand) string {
+	if d.Resource != "" {
+		return d.Resource
+	}
+	return "hosts of " + d.Template
+}
+
+func idleTable(t *table, s api.Session, most int) {
+	if len(s.Idle) == 0 {
+		t.row("nothing lies idle")
+		return
+	}
+	t.row("IDLE", "OF", "TEMPLATE", "SINCE", "FOR")
+	rows(t, s.Idle, most, func(i cluster.IdleSupply) {
+		of := i.Resource
+		if i.Host != "" {
+			of = "host " + i.Host
+		}
+		t.row(i.Units, of, dash(i.Template), stamp(i.Since), max(s.At.Sub(i.Since), 0)/cluster.Second*cluster.Second)
+	})
+}
+
+func waitingTable(t *table, s api.Session) {
+	if len(s.Unplaced) == 0 {
+		t.row("no job waits")
+		return
+	}
+	t.row("WAITING", "JOBS", "REASON", "WHY", "WHAT WOULD HAVE TO CHANGE")
+	rows(t, s.Unplaced, someRows, func(u scheduling.Unplaced) {
+		t.row(u.Count, jobRange(u.Jobs), u.Code, u.Why, u.Change)
+	})
+}
+
+// jobRange names the first jobs of a list.
+func jobRange(ids []int64) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = fmt.Sprint(id)
+	}
+	return shortList(texts)
+}
+
+// shortList shows the first few of a list.
+func shortList(texts []string) string {
+	const shown = 3
+	if len(texts) <= shown {
+		return dash(strings.Join(texts, ", "))
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(texts[:shown], ", "), len(texts)-shown)
+}
+
+func element(job, element int64) string {
+	if element == 0 {
+		return fmt.Sprint(job)
+	}
+	return fmt.Sprintf("%d[%d]", job, element)
+}
+
+func orDash(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+// latest says when a reservation is due at the latest.
+func latest(at cluster.Time) string {
+	if at == 0 {
+		return "once jobs without a time limit have ended"
+	}
+	return stamp(at)
+}
+
+func newSnapshot() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "snapshot", Short: "Save the state that sessions judge", Args: cobra.NoArgs,
+		Long: "Save the state that sessions judge: hosts, resources, loans, offers and jobs, so that sessions can be run on it\n" +
+			"elsewhere with `xce-elastic session --snapshot`. It holds the names of users, jobs, commands and folders, and is for\n" +
+			"administrators; with --hash, it has hashes in their place, the same for the same name within the file.",
+		Example: "  xce-elastic snapshot --hash --out state.json",
+	}
+	flags := cmd.Flags()
+	hash := flags.Bool("hash", false, "put hashes in place of the names of users, jobs, commands and folders")
+	out := flags.String("out", "", "file to save it in (default standard output)")
+	force := flags.Bool("force", false, "replace a file that is there already")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := free(*out, *force); err != nil {
+			return err
+		}
+		c, err := loadAndConnect(cmd)
+		if err != nil {
+			return err
+		}
+		state, err := c.Snapshot(cmd.Context(), *hash)
+		var no *api.Error
+		if errors.As(err, &no) && no.Status == http.StatusForbidden && !*hash {
+			return fmt.Errorf("%w; whoever may read can save one with --hash", err)
+		}
+		if err != nil {
+			return err
+		}
+		if ps := snapshot.Validate(state.State); len(ps) > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "it is saved, but will not be read without changes:\n  %s\n", strings.ReplaceAll(ps.Error(), "\n", "\n  "))
+		}
+		if *out == "" {
+			return state.Write(cmd.OutOrStdout())
+		}
+		if err := save(state, *out, *force); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the state of %s at %s: %d jobs wait, %d run\n", *out, state.Cluster, stamp(state.Taken), len(state.State.Jobs), len(state.State.Running))
+		return err
+	}
+	return cmd
+}
+
+// free refuses a file that is there already.
+func free(path string, force bool) error {
+	if path == "" || force {
+		return nil
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("--out: %s is there already; name another file, or replace it with --force", path)
+	}
+	return nil
+}
+
+// save writes a snapshot to a file that only its owner can read, whole or not at all.
+func save(state snapshot.Snapshot, path string, force bool) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("--out: %w; name a file in a folder that is there and writable", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("--out: %w", err), os.Remove(file.Name()))
+		}
+	}()
+	if err := writeOut(state, file); err != nil {
+		return err
+	}
+	if force {
+		return os.Rename(file.Name(), path)
+	}
+	if err := os.Link(file.Name(), path); err != nil { // unlike a renaming, it replaces nothing
+		return err
+	}
+	return os.Remove(file.Name())
+}
+
+// writeOut writes a snapshot onto the disk.
+func writeOut(state snapshot.Snapshot, file *os.File) error {
+	err := state.Write(file)
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}

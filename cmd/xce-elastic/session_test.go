@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/controllertest"
+	"xce.internal/elastic/controller/store"
+	"xce.internal/elastic/scheduling"
+	"xce.internal/elastic/scheduling/snapshot"
+)
+
+// typed runs the program as if it was typed, and answers what it printed.
+func typed(t *testing.T, in string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(strings.NewReader(in))
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	err = root.ExecuteContext(t.Context())
+	return out.String(), errs.String(), err
+}
+
+// prints demands that a command succeeds and prints what the patterns say.
+func prints(t *testing.T, args []string, patterns ...string) string {
+	t.Helper()
+	out, _, err := typed(t, "", args...)
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	for _, p := range patterns {
+		if !regexp.MustCompile(p).MatchString(out) {
+			t.Errorf("%q prints\n%s\nwant %s", args, out, p)
+		}
+	}
+	return out
+}
+
+// refuses demands that a command fails and says what the patterns say.
+func refuses(t *testing.T, args []string, patterns ...string) {
+	t.Helper()
+	out, _, err := typed(t, "", args...)
+	if err == nil {
+		t.Fatalf("%q succeeds: %s", args, out)
+	}
+	for _, p := range patterns {
+		if !regexp.MustCompile(p).MatchString(err.Error()) {
+			t.Errorf("%q says %v, want %s", args, err, p)
+		}
+	}
+}
+
+const full = "../../scheduling/snapshot/testdata/full.json"
+
+func TestASessionIsShownFromASnapshot(t *testing.T) {
+	t.Chdir(t.TempDir()) // there is no configuration here
+	t.Setenv("XCE_CONFIG", "")
+	file := saved(t, farmState())
+	prints(t, []string{"session", "--snapshot", file},
+		`session of farm at .* under fcfs: 1 start, 42 wait`,
+		`STARTS +ON +WITH ALTERNATIVE\n1 +h1 +2\n`,
+		`WANTED +OF +FROM +PRICE/H +FOR JOBS +WHY\n`,
+		`3 +vcs +pool +0\.75 +3 +jobs 2, 3, 4 .*3 .*vcs`,
+		`nothing lies idle|IDLE +OF`,
+		`WAITING +JOBS +REASON +WHY +WHAT WOULD HAVE TO CHANGE\n`,
+		`\n3 +2, 3, 4 +borrowing +needs 1 vcs; .* {2,}pool .*\n`,
+		`\n39 +5, 6, 7 and 36 more +never +needs 1 gpu`,
+	)
+	prints(t, []string{"demand", "--snapshot", file}, `^WANTED +OF`, `3 +vcs +pool`)
+	var session api.Session
+	if err := json.Unmarshal([]byte(prints(t, []string{"session", "--snapshot", file, "-o", "json"})), &session); err != nil || len(session.Starts) != 1 || len(session.Unplaced) != 2 {
+		t.Errorf("%v: %+v", err, session)
+	}
+	var demand []cluster.Demand
+	if err := json.Unmarshal([]byte(prints(t, []string{"demand", "--snapshot", file, "-o", "json"})), &demand); err != nil || len(demand) != 1 || demand[0].Units != 3 {
+		t.Errorf("%v: %+v", err, demand)
+	}
+}
+
+// farmState is one in which one job starts, three want tokens, and many can never run.
+func farmState() scheduling.Input {
+	in := scheduling.Input{
+		Now: 1_767_225_600_000, Hosts: []scheduling.Host{{Name: "h1", CPUs: 8}, {Name: "h2", CPUs: 2, Closed: "drained"}},
+		Resources: []scheduling.Resource{{
+			SharedResource: cluster.SharedResource{Name: "vcs", Owned: 1, Elastic: &cluster.Elastic{Lenders: []string{"pool"}, MaxBorrowed: 8}}, Total: 1,
+		}, {SharedResource: cluster.SharedResource{Name: "zebu"}}},
+		Offers: []cluster.Offer{{Provider: "pool", Resource: "vcs", Headroom: 5, Price: 250_000}},
+	}
+	for id := range int64(43) {
+		job := cluster.Job{ID: id + 1, State: cluster.JobWaiting, JobSpec: cluster.JobSpec{Command: []string{"true"}, CPUs: 1}}
+		switch {
+		case id == 0:
+			job.Alternatives = []map[string]int64{{"zebu": 1}, {"vcs": 1}}
+		case id < 4:
+			job.Tokens = map[string]int64{"vcs": 1}
+		default:
+			job.Countables = map[string]int64{"gpus": 1}
+		}
+		in.Jobs = append(in.Jobs, job)
+	}
+	return in
+}
+
+// saved saves a state as a snapshot.
+func saved(t *testing.T, in scheduling.Input) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "state.json")
+	if err := save(snapshot.Of("farm", in), path, false); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestWhatLiesIdleIsShownFromASnapshot(t *testing.T) {
+	in := farmState()
+	in.Jobs = nil
+	in.Resources[0].Idle = cluster.IdleClock{{Units: 1, Since: in.Now - 90_000}}
+	in.Hosts[0].IdleSince = in.Now - 3_600_500
+	file := saved(t, in)
+	out := prints(t, []string{"idle", "--snapshot", file}, `^IDLE +OF +TEMPLATE +SINCE +FOR\n1 +vcs +- +\S+ \d+ [\d:]+ +1m30s\n1 +host h1 +- +\S+ \d+ [\d:]+ +1h0m0s\n$`)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if piped, _, err := typed(t, string(data), "idle", "--snapshot", "-"); err != nil || piped != out {
+		t.Errorf("from standard input: %v\n%s", err, piped)
+	}
+	prints(t, []string{"session", "--snapshot", file}, `0 start, 0 wait`, `nothing is wanted`, `no job waits`, `1 +host h1`)
+	in.Resources, in.Offers, in.Hosts = nil, nil, nil
+	prints(t, []string{"idle", "--snapshot", saved(t, in)}, `^nothing lies idle\n$`)
+}
+
+func TestLongListsAreCutInTheSessionOnly(t *testing.T) {
+	in := farmState()
+	in.Jobs = nil
+	for i := range 30 {
+		in.Hosts = append(in.Hosts, scheduling.Host{Name: fmt.Sprintf("n%d", i), CPUs: 1})
+		in.Jobs = append(in.Jobs, cluster.Job{ID: int64(i + 1), State: cluster.JobWaiting, JobSpec: cluster.JobSpec{Command: []string{"true"}, CPUs: 8 - int64(i)%8, TimeLimit: cluster.Duration(i+1) * cluster.Hour}})
+	}
+	in.Policy.Order = scheduling.Conservative
+	file := saved(t, in)
+	prints(t, []string{"session", "--snapshot", file}, `under conservative`, `and \d+ more; -o json lists them`, `RESERVED FOR +AT THE LATEST +ON\n\d+ +\S+ \d+ [\d:]+ +h1\n`)
+	in.Jobs = nil
+	if out := prints(t, []string{"idle", "--snapshot", saved(t, in)}); strings.Count(out, "host ") != 31 {
+		t.Errorf("not all idle hosts are listed:\n%s", out)
+	}
+}
+
+func TestASnapshotThatIsNotTakenIsRefusedWithItsPlace(t *testing.T) {
+	refuses(t, []string{"session", "--snapshot", "absent.json"}, `absent\.json`, "xce-elastic snapshot")
+	refuses(t, []string{"idle", "--snapshot", ""}, `--snapshot`)
+	refuses(t, []string{"session", "--snapshot", full, "-o", "xml"}, `use table, json or yaml`)
+	path := filepath.Join(t.TempDir(), "bad.json")
+	data, err := os.ReadFile(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(data, []byte(`"in_use": 3`), []byte(`"in_use": -3`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, []string{"demand", "--snapshot", path}, `bad\.json:22:\d+: state\.resources\[0\]\.in_use: -3 is negative; write 0`)
+}
+
+// live is a controller, and a configuration with which it is reached as an admin.
+func live(t *testing.T) *controllertest.Controller {
+	t.Helper()
+	c := controllertest.Open(t, store.Memory, controllertest.Vcs(2, 10))
+	c.Serve()
+	configure(t, c, api.Admin)
+	host := c.Client(api.HostRole, "h1")
+	join := api.JoinHost{CPUs: 8, MemoryMB: 1000, Countables: map[string]int64{"gpus": 2}, Features: []string{"avx512"}, Attributes: map[string]string{"site": "z1"}}
+	offer := api.Catalog{Offers: []cluster.Offer{{Resource: "vcs", Headroom: 10, MaxOpen: 1, Price: 250_000}}, Observations: []cluster.Observation{}}
+	if err := host.Join(t.Context(), "h1", join); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Client(api.Provisioner, "p").PublishCatalog(t.Context(), "pool", offer); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// configure makes the program call the controller in a role.
+func configure(t *testing.T, c *controllertest.Controller, role api.Role) {
+	t.Helper()
+	c.TLS(role, "you")
+	path := filepath.Join(t.TempDir(), "xce-elastic.yaml")
+	text := fmt.Sprintf("cluster: {name: test}\ncontroller: {address: 'https://%s'}\npeer: {ca: '%[2]s/ca.crt', cert: '%[2]s/%[3]s-you.crt', key: '%[2]s/%[3]s-you.key'}\n", c.Address, c.Certificates, role)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XCE_CONFIG", path)
+}
+
+func TestALiveClusterIsShownAndSaved(t *testing.T) {
+	c := live(t)
+	prints(t, []string{"session"}, `^no session has run in test since the controller started\n$`)
+	prints(t, []string{"submit", "--token", "vcs=5", "--name", "chip", "--", "simulate", "--secret"}, `^job 1 is submitted\n$`)
+	c.Session()
+	prints(t, []string{"demand"}, `3 +vcs +pool +0\.75 +1 +job 1 .*3 .*vcs\n$`)
+	prints(t, []string{"idle"}, `^nothing lies idle`)
+	prints(t, []string{"session"}, `under fcfs: 0 start, 1 wait`, `1 +1 +borrowing +needs 5 vcs; 2 free, .* {2,}pool .*\n`)
+	prints(t, []string{"explain", "job", "1"}, `For it to start, pool .*\.`)
+	prints(t, []string{"status"}, `h1 +true +8 +8 +0 .* gpus=2 +avx512,site=z1\n`, `demand: 3 vcs from pool`)
+	folder := t.TempDir()
+	file := filepath.Join(folder, "state.json")
+	prints(t, []string{"snapshot", "--out", file}, `state\.json has the state of test at .*: 1 jobs wait, 0 run\n$`)
+	prints(t, []string{"session", "--snapshot", file}, `1 +1 +borrowing +needs 5 vcs; 2 free, .* {2,}pool .*\n`)
+	refuses(t, []string{"snapshot", "--out", file, "--hash"}, `state\.json is there already; name another file, or replace it with --force`)
+	if text := read(t, file); !strings.Contains(text, `"--secret"`) || !strings.Contains(text, `"you"`) {
+		t.Errorf("the refused call changed the file: %s", text)
+	}
+	prints(t, []string{"snapshot", "--out", file, "--hash", "--force"}, `has the state of test`)
+	if text := read(t, file); strings.Contains(text, "secret") || strings.Contains(text, `"you"`) || strings.Contains(text, "chip") {
+		t.Errorf("the file tells names: %s", text)
+	}
+	if printed := prints(t, []string{"snapshot"}); !strings.Contains(printed, `"format": "xce-snapshot"`) || !strings.Contains(printed, "--secret") {
+		t.Errorf("printed is %s", printed)
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 1 {
+		t.Errorf("beside the file there are %v, %v", entries, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file is %v, %v", info.Mode(), err)
+	}
+	refuses(t, []string{"snapshot", "--out", filepath.Join(folder, "absent", "x.json")}, `--out: .*absent`)
+	configure(t, c, api.Viewer)
+	refuses(t, []string{"snapshot"}, `viewer/you may not call snapshot`, `--hash`)
+	prints(t, []string{"snapshot", "--hash"}, `"format": "xce-snapshot"`)
+	prints(t, []string{"demand", "-o", "yaml"}, `resource: vcs\n`)
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestASnapshotThatCouldNotBeReadIsSavedWithAWarning(t *testing.T) {
+	c := live(t)
+	offer := api.Catalog{Offers: []cluster.Offer{{Resource: "vcs", Headroom: -3, MaxOpen: 1}}, Observations: []cluster.Observation{}}
+	if err := c.Client(api.Provisioner, "p").PublishCatalog(t.Context(), "pool", offer); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, err := typed(t, "", "snapshot")
+	if err != nil || !strings.Contains(out, `"headroom": -3`) || !strings.Contains(errs, "state.offers[0].headroom: -3 is negative") {
+		t.Errorf("%v\n%s\n%s", err, out, errs)
+	}
+}
