@@ -154,8 +154,8 @@ func (sp *supply) choose(group []int32) (best bid, ok bool) {
 			if b := sp.try(b.template, mixed, group, rough); !ok || compareBids(b, best) < 0 {
 				best, ok = b, true
 			}
-			if best.missing == 0 && best.cost <= bids[0].cost {
-				return best, ok // it is as cheap as if jobs could be divided
+			if best.missing == 0 && best.cost <= bids[0].cost && (len(bids) == 1 || bids[1].cost > best.cost) {
+				return best, ok // it is as cheap as if jobs could be divided, and no other is
 			}
 			if len(group) == 1 {
 				break // there is nothing to mix

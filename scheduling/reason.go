@@ -2,7 +2,6 @@ package scheduling
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"xce.internal/elastic/cluster"
@@ -43,23 +42,46 @@ func waitsForJob(id int64) verdict {
 	return verdict{WaitJobs, fmt.Sprintf("starts only after job %d has ended", id), fmt.Sprintf("job %d must end", id)}
 }
 
+func waitsInRing(id int64) verdict {
+	return verdict{Never, fmt.Sprintf("starts only after job %d has ended, which waits for itself over other jobs", id), "one of those jobs must be submitted without waiting"}
+}
+
 func waitsForStart(at cluster.Time) verdict {
 	return verdict{WaitStart, "starts at " + at.Stamp() + " at the earliest", "that time must come"}
 }
 
-// belowThreshold explains a job that asks for nothing yet.
+// belowThreshold explains a job that asks for nothing yet: in each scope in which
+// it counts, one threshold must be met.
 func (s *session) belowThreshold(c *class, lacks verdict) verdict {
-	var parts []string
-	for _, t := range s.e.thresholds {
-		if slices.Contains(c.thresholds, t.scope()) {
-			where := "for " + t.Resource
-			if t.Queue != "" {
-				where = "in queue " + t.Queue
-			}
-			parts = append(parts, fmt.Sprintf("%d jobs must have waited %s %s (now %d)", t.Jobs, t.Wait, where, s.waitingFor(t)))
+	change := ""
+	for _, sc := range c.thresholds {
+		if text, met := s.scopeText(sc); !met {
+			change = joined(", and ", change, text)
 		}
 	}
-	return verdict{WaitMore, lacks.why + "; more is asked for only when enough jobs have waited", strings.Join(parts, ", or ")}
+	return verdict{WaitMore, lacks.why + "; more is asked for only when enough jobs have waited", change}
+}
+
+// scopeText says what would meet one of the thresholds of a scope, and tells
+// whether one is met.
+func (s *session) scopeText(sc scope) (text string, met bool) {
+	for _, t := range s.e.thresholds {
+		if t.scope() != sc {
+			continue
+		}
+		n := s.waitingFor(t)
+		met = met || n >= t.Jobs
+		where := "for " + t.Resource
+		if t.Queue != "" {
+			where = "in queue " + t.Queue
+		}
+		jobs := fmt.Sprintf("%d jobs", t.Jobs)
+		if t.Jobs == 1 {
+			jobs = "1 job"
+		}
+		text = joined(", or ", text, fmt.Sprintf("%s must have waited %s %s (now %d)", jobs, t.Wait, where, n))
+	}
+	return text, met
 }
 
 func behindHosts(first int64) verdict {

@@ -143,6 +143,9 @@ func (s *session) lacksHosts(c *class) verdict {
 	}
 	v.why += fmt.Sprintf(", and no more can be made of %s (%s)", s.templateNames(c.templates.list), s.headroomText(c))
 	v.change = "a provider must have more headroom"
+	if quota := s.usedUp(c); quota != "" {
+		v.change += ", or quota " + quota + " be raised"
+	}
 	if s.couldEver(c) {
 		v.change = "running jobs must end, or " + v.change
 	}
@@ -170,6 +173,19 @@ func (s *session) headroomText(c *class) string {
 		parts = append(parts, s.limitText(t))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// usedUp names a quota that keeps the templates of a class from making more;
+// empty where none does.
+func (s *session) usedUp(c *class) string {
+	for _, t := range c.templates.list {
+		for _, q := range s.e.templates[t].quotas {
+			if s.supply.headroom[t] > 0 && s.supply.quota[q] < s.e.quotas[q].charge(s.e.templates[t].said) {
+				return s.e.quotas[q].Name
+			}
+		}
+	}
+	return ""
 }
 
 func (s *session) limitText(t int32) string {

@@ -24,7 +24,7 @@ func (s *session) lacksTokens(c *class, choice int) verdict {
 	}
 	v := verdict{WaitTokens, strings.Join(parts, "; "), change}
 	if len(c.choices) > 1 {
-		v.why += fmt.Sprintf("; so are the other %d alternatives", len(c.choices)-1)
+		v.why += "; nor can another of its alternatives be had"
 	}
 	if c.pass.quiet {
 		return s.belowThreshold(c, v)

@@ -105,11 +105,14 @@ type held struct {
 // have ended.
 func (s *session) letGo() {
 	e := s.e
-	awaited := e.alive()
+	awaited, rings := e.alive(), e.rings()
 	kept := e.held[:0]
 	for i := range e.held {
 		job := e.held[i]
 		switch first := firstOf(job.After, awaited); {
+		case first != 0 && rings[job.ID]:
+			s.heldBack = append(s.heldBack, held{entryOf(&job), waitsInRing(first)})
+			kept = append(kept, job)
 		case first != 0:
 			s.heldBack = append(s.heldBack, held{entryOf(&job), waitsForJob(first)})
 			kept = append(kept, job)
@@ -194,6 +197,42 @@ func (e *Engine) alive() map[int64]bool {
 		}
 	}
 	return awaited
+}
+
+// rings answers the held jobs that wait for themselves over others, or for such
+// ones: those that are left when all that could start have started, again and again.
+func (e *Engine) rings() map[int64]bool {
+	left := map[int64]bool{}
+	for i := range e.held {
+		if len(e.held[i].After) > 0 {
+			left[e.held[i].ID] = true
+		}
+	}
+	waiting, free := map[int64][]int64{}, []int64{}
+	missing := map[int64]int{}
+	for i := range e.held {
+		job := &e.held[i]
+		for _, id := range job.After {
+			if left[id] {
+				missing[job.ID]++
+				waiting[id] = append(waiting[id], job.ID)
+			}
+		}
+		if left[job.ID] && missing[job.ID] == 0 {
+			free = append(free, job.ID)
+		}
+	}
+	for len(free) > 0 {
+		id := free[len(free)-1]
+		free = free[:len(free)-1]
+		delete(left, id)
+		for _, next := range waiting[id] {
+			if missing[next]--; missing[next] == 0 {
+				free = append(free, next)
+			}
+		}
+	}
+	return left
 }
 
 // firstOf answers the first of the jobs that is alive, or 0.
