@@ -43,7 +43,6 @@ type checks struct {
 	problems      cluster.Problems
 	resourceNames []string
 	hostIndex     map[string]int
-	templates     map[string]int
 	jobIndex      map[int64]int // the waiting ones
 }
 
@@ -151,7 +150,7 @@ func (c *checks) loans(at string, r scheduling.Resource) {
 
 func (c *checks) hosts() {
 	c.hostIndex = c.names("state.hosts", "name", len(c.in.Hosts), func(i int) string { return c.in.Hosts[i].Name })
-	c.templates = c.names("state.templates", "name", len(c.in.Templates), func(i int) string { return c.in.Templates[i].Name })
+	c.names("state.templates", "name", len(c.in.Templates), func(i int) string { return c.in.Templates[i].Name })
 	c.names("state.expected", "id", len(c.in.Expected), func(i int) string { return c.in.Expected[i].ID })
 	countables := map[string]bool{}
 	capacity := func(at string, has cluster.Capacity) {
@@ -163,12 +162,14 @@ func (c *checks) hosts() {
 	for i, h := range c.in.Hosts {
 		at := fmt.Sprintf("state.hosts[%d]", i)
 		c.name(at+".name", h.Name)
-		c.template(at+".template", h.Template, h.Template == "")
+		if h.Template != "" {
+			c.name(at+".template", h.Template) // it may not be offered any more
+		}
 		capacity(at, cluster.Capacity{CPUs: h.CPUs, MemoryMB: h.MemoryMB, Countables: h.Countables, Features: h.Features, Attributes: h.Attributes})
 	}
 	for i, h := range c.in.Expected {
 		at := fmt.Sprintf("state.expected[%d]", i)
-		c.template(at+".template", h.Template, false)
+		c.name(at+".template", h.Template)
 		capacity(at, cluster.Capacity{CPUs: h.CPUs, MemoryMB: h.MemoryMB, Countables: h.Countables, Features: h.Features, Attributes: h.Attributes})
 	}
 	for i, t := range c.in.Templates {
@@ -181,13 +182,6 @@ func (c *checks) hosts() {
 		c.add("state.hosts", fmt.Sprintf("hosts and templates have %d different countables together", len(countables)), fmt.Sprintf("use at most %d", cluster.MostCountables))
 	}
 	c.quotas(countables)
-}
-
-// template demands that a template of the name is there.
-func (c *checks) template(path, name string, none bool) {
-	if _, known := c.templates[name]; !known && !none {
-		c.add(path, fmt.Sprintf("there is no template %q", name), "add it under templates, or name one that is there")
-	}
 }
 
 func (c *checks) quotas(countables map[string]bool) {

@@ -36,9 +36,9 @@ func TestStatesThatNoClusterCanBeInAreRefusedWithPathAndRemedy(t *testing.T) {
 		{"a feature that cannot be asked for", `"rhel9"]`, `"rhel 9"]`, []string{`x.json:10:107: state.hosts[0].features[1]: feature "rhel 9" cannot be asked for in a constraint; use 1 to 200 bytes without blanks`}},
 		{"a feature twice", `"rhel9"]`, `"avx512"]`, []string{`state.hosts[0].features[1]: feature "avx512" is named twice`}},
 		{"an attribute with an equals sign", `{"site": "z1"}`, `{"site=z1": "x"}`, []string{`x.json:10:143: state.hosts[0].attributes.site=z1: attribute "site=z1" has an equals sign in its name`}},
-		{"a host of an unknown template", `"template": "small", "idle_since"`, `"template": "tiny", "idle_since"`, []string{`state.hosts[1].template: there is no template "tiny"; add it under templates`}},
+		{"a host of a template without a proper name", `"template": "small", "idle_since"`, `"template": "so small", "idle_since"`, []string{`state.hosts[1].template: name "so small" is not valid`}},
 
-		{"an expected host of no template", `"id": "host/small-3", "template": "small"`, `"id": "host/small-3", "template": ""`, []string{`state.expected[0].template: there is no template ""`}},
+		{"an expected host of no template", `"id": "host/small-3", "template": "small"`, `"id": "host/small-3", "template": ""`, []string{`state.expected[0].template: name "" is not valid`}},
 		{"a template twice", `{"name": "gpu"`, `{"name": "small"`, []string{`state.templates[1].name: "small" is there already as state.templates[0]`}},
 		{"an unknown quota", `"quotas": ["all"]`, `"quotas": ["every"]`, []string{`state.templates[1].quotas[0]: there is no quota "every"; add it under quotas`}},
 		{"a quota named twice", `"quotas": ["all"]`, `"quotas": ["all", "all"]`, []string{`state.templates[1].quotas[1]: quota "all" is named twice`}},
