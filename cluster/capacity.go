@@ -16,15 +16,14 @@ const (
 
 // Capacity is what a host has for jobs.
 type Capacity struct {
-	CPUs, MemoryMB int64
-	Countables     map[string]int64
-	Features       []string
-	Attributes     map[string]string
-}
-
-// Capacity answers what h has for jobs.
-func (h Host) Capacity() Capacity {
-	return Capacity{h.CPUs, h.MemoryMB, h.Countables, h.Features, h.Attributes}
+	CPUs     int64 `json:"cpus"`
+	MemoryMB int64 `json:"memory_mb"`
+	// Countables are what jobs can take beside cpus and memory, such as gpus.
+	Countables map[string]int64 `json:"countables,omitempty"`
+	// Features are what constraints of jobs ask for, such as "avx512"; an
+	// attribute k with the value v counts as the feature "k=v".
+	Features   []string          `json:"features,omitempty"`
+	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
 // Has tells whether a constraint finds the feature: one of Features, or an

@@ -40,7 +40,7 @@ func TestHostsAreRefusedWithPlaceAndRemedy(t *testing.T) {
 }
 
 func TestAHostHasItsFeaturesAndItsAttributesWithTheirValues(t *testing.T) {
-	c := Host{Features: []string{"avx512", "os=rhel"}, Attributes: map[string]string{"site": "z1", "rack": ""}}.Capacity()
+	c := Capacity{Features: []string{"avx512", "os=rhel"}, Attributes: map[string]string{"site": "z1", "rack": ""}}
 	for feature, want := range map[string]bool{
 		"avx512": true, "os=rhel": true, "site=z1": true, "rack=": true, "site": false, "site=z2": false, "rack": false, "os": false, "avx2": false, "": false, "other=": false,
 	} {

@@ -236,7 +236,7 @@ func (ps *Problems) fits(s JobSpec, hosts []Host) {
 	most.Countables = map[string]int64{}
 	large, meets := false, false
 	for _, h := range hosts {
-		c := h.Capacity()
+		c := h.Capacity
 		holds, fits := constraint.Holds(c.Has), c.CPUs >= s.CPUs && c.MemoryMB >= s.MemoryMB
 		if holds && fits && c.covers(s.Countables) {
 			return

@@ -6,11 +6,7 @@ type Template struct {
 	Name     string `json:"name"`
 	Provider string `json:"provider"`
 	// What one host has for jobs; what its system keeps for itself is left out.
-	CPUs       int64             `json:"cpus"`
-	MemoryMB   int64             `json:"memory_mb"`
-	Countables map[string]int64  `json:"countables,omitempty"`
-	Features   []string          `json:"features,omitempty"`
-	Attributes map[string]string `json:"attributes,omitempty"`
+	Capacity
 	// Headroom is how many more hosts the provider could make now.
 	Headroom int64 `json:"headroom"`
 	// Quotas name the limits that the template shares with others.
@@ -50,11 +46,7 @@ type ExpectedHost struct {
 	ID       string `json:"id"`
 	Template string `json:"template"`
 	// What the host will have; it is charged to headroom and quotas as this.
-	CPUs       int64             `json:"cpus"`
-	MemoryMB   int64             `json:"memory_mb"`
-	Countables map[string]int64  `json:"countables,omitempty"`
-	Features   []string          `json:"features,omitempty"`
-	Attributes map[string]string `json:"attributes,omitempty"`
+	Capacity
 	// Requested is when it was asked for, Expected when it should join.
 	Requested Time `json:"requested"`
 	Expected  Time `json:"expected"`

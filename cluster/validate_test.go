@@ -73,14 +73,14 @@ func TestAResourceThatIsThereTwiceIsRefused(t *testing.T) {
 }
 
 func TestJobsAreRefusedWithPlaceAndRemedy(t *testing.T) {
-	hosts := []Host{{Name: "node1", CPUs: 8, MemoryMB: 1000}, {Name: "node2", CPUs: 2, MemoryMB: 4000}}
+	hosts := []Host{{Name: "node1", Capacity: Capacity{CPUs: 8, MemoryMB: 1000}}, {Name: "node2", Capacity: Capacity{CPUs: 2, MemoryMB: 4000}}}
 	resources := []SharedResource{
 		{Name: "vcs", Owned: 4, KeepBack: 1, Elastic: &Elastic{MaxBorrowed: 8}},
 		{Name: "verdi", Owned: 2},
 		{Name: "spare", Owned: 2, KeepBack: 3},
 	}
 	hosts = append(hosts, Host{
-		Name: "node3", CPUs: 4, MemoryMB: 500, Countables: map[string]int64{"gpus": 2}, Features: []string{"avx512"}, Attributes: map[string]string{"site": "z1"},
+		Name: "node3", Capacity: Capacity{CPUs: 4, MemoryMB: 500, Countables: map[string]int64{"gpus": 2}, Features: []string{"avx512"}, Attributes: map[string]string{"site": "z1"}},
 	})
 	run := []string{"make", "sim"}
 	tests := []struct {

@@ -15,10 +15,9 @@ import (
 // same jobs once more.
 func (s *Service) Join(ctx context.Context, actor, name string, join api.JoinHost) error {
 	host := cluster.Host{
-		Name: name, CPUs: join.CPUs, MemoryMB: join.MemoryMB, Countables: join.Countables, Features: join.Features,
-		Attributes: join.Attributes, Instance: join.Instance,
+		Name: name, Capacity: cluster.Capacity{CPUs: join.CPUs, MemoryMB: join.MemoryMB, Countables: join.Countables, Features: join.Features, Attributes: join.Attributes}, Instance: join.Instance,
 	}
-	if err := host.Capacity().Validate("").Err(); err != nil {
+	if err := host.Capacity.Validate("").Err(); err != nil {
 		return err
 	}
 	return s.update(ctx, actor, func(w *work) error {

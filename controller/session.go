@@ -146,8 +146,7 @@ func (s *Service) readHosts(w *work) ([]scheduling.Host, error) {
 	hosts := make([]scheduling.Host, len(rows))
 	for i, h := range rows {
 		hosts[i] = scheduling.Host{
-			Name: h.Name, CPUs: h.Host.CPUs, MemoryMB: h.Host.MemoryMB, Countables: h.Host.Countables,
-			Features: h.Host.Features, Attributes: h.Host.Attributes, IdleSince: idle[h.Name],
+			Name: h.Name, Capacity: h.Host.Capacity, IdleSince: idle[h.Name],
 		}
 		if !s.isUp(h.Name, w.now) {
 			hosts[i].Closed = "it was last heard of at " + s.lastSeen(h.Name).Stamp()

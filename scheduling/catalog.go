@@ -156,13 +156,10 @@ func (e *Engine) takeCatalog(in Input) {
 	slices.SortFunc(e.quotas, func(a, b quota) int { return cmp.Compare(a.Name, b.Name) })
 	for _, t := range in.Templates {
 		taken := template{Template: t, size: make([]int64, e.dims.count()), features: map[string]bool{}}
-		e.dims.size(taken.size, t.CPUs, t.MemoryMB, t.Countables)
+		e.dims.size(taken.size, t.Capacity)
 		taken.said = taken.size
-		for _, f := range t.Features {
+		for _, f := range t.FeatureNames() {
 			taken.features[f] = true
-		}
-		for name, value := range t.Attributes {
-			taken.features[name+"="+value] = true
 		}
 		for i := range e.quotas {
 			if slices.Contains(t.Quotas, e.quotas[i].Name) {
@@ -181,8 +178,8 @@ func (e *Engine) takeExpected(hosts []cluster.ExpectedHost) {
 	slices.SortFunc(hosts, func(a, b cluster.ExpectedHost) int { return cmp.Compare(a.ID, b.ID) })
 	for _, h := range hosts {
 		x := expected{ExpectedHost: h, size: make([]int64, e.dims.count())}
-		e.dims.size(x.size, h.CPUs, h.MemoryMB, h.Countables)
-		x.kind = e.kinds.of(x.size, h.Features, h.Attributes)
+		e.dims.size(x.size, h.Capacity)
+		x.kind = e.kinds.of(x.size, h.Capacity)
 		x.said = x.size
 		e.expected = append(e.expected, x)
 	}

@@ -250,8 +250,7 @@ func checkNotDemandedAgain(t *rapid.T, in Input, r Result) {
 			tmpl := templateOf(in, d.Template)
 			for i := range d.Units {
 				next.Expected = append(slices.Clone(next.Expected), cluster.ExpectedHost{
-					ID: "host/new-" + d.Template + string(rune('a'+i)), Template: d.Template, CPUs: tmpl.CPUs, MemoryMB: tmpl.MemoryMB,
-					Countables: tmpl.Countables, Features: tmpl.Features, Requested: now.Add(1), Expected: now.Add(cluster.Minute),
+					ID: "host/new-" + d.Template + string(rune('a'+i)), Template: d.Template, Capacity: cluster.Capacity{CPUs: tmpl.CPUs, MemoryMB: tmpl.MemoryMB, Countables: tmpl.Countables, Features: tmpl.Features}, Requested: now.Add(1), Expected: now.Add(cluster.Minute),
 				})
 			}
 		}

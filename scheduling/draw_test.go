@@ -50,7 +50,7 @@ func (d drawing) input(t *rapid.T) Input {
 func upTo(n int64) *rapid.Generator[int64] { return rapid.Int64Range(0, n) }
 
 func (d drawing) host(t *rapid.T, name string) Host {
-	h := Host{Name: name, CPUs: upTo(6).Draw(t, "cpus"), MemoryMB: upTo(6).Draw(t, "memory")}
+	h := Host{Name: name, Capacity: cluster.Capacity{CPUs: upTo(6).Draw(t, "cpus"), MemoryMB: upTo(6).Draw(t, "memory")}}
 	if d.hosts {
 		h.Countables, h.Features = drawGPUs(t), drawFeatures(t)
 		h.Closed = rapid.SampledFrom([]string{"", "", "", "", "drained"}).Draw(t, "closed")
@@ -80,9 +80,8 @@ func (d drawing) catalog(t *rapid.T, in *Input) {
 	}
 	for _, name := range []string{"small", "large", "gpu"}[:upTo(3).Draw(t, "templates")] {
 		tmpl := cluster.Template{
-			Name: name, Provider: "cloud", CPUs: rapid.Int64Range(1, 6).Draw(t, "cpus"), MemoryMB: upTo(6).Draw(t, "memory"),
-			Headroom: upTo(4).Draw(t, "headroom"), Price: cluster.Price(upTo(5).Draw(t, "price") * 100_000), MinimumHold: cluster.Hour,
-			Countables: drawGPUs(t), Features: drawFeatures(t), Published: now.Add(-5),
+			Name: name, Provider: "cloud", Capacity: cluster.Capacity{CPUs: rapid.Int64Range(1, 6).Draw(t, "cpus"), MemoryMB: upTo(6).Draw(t, "memory"), Countables: drawGPUs(t), Features: drawFeatures(t)},
+			Headroom: upTo(4).Draw(t, "headroom"), Price: cluster.Price(upTo(5).Draw(t, "price") * 100_000), MinimumHold: cluster.Hour, Published: now.Add(-5),
 		}
 		if rapid.IntRange(0, 5).Draw(t, "refused") == 0 {
 			tmpl.BackoffUntil = now.Add(cluster.Second)
@@ -95,8 +94,7 @@ func (d drawing) catalog(t *rapid.T, in *Input) {
 		in.Templates = append(in.Templates, tmpl)
 		for i := range rapid.SampledFrom([]int64{0, 0, 1, 2}).Draw(t, "expected") {
 			in.Expected = append(in.Expected, cluster.ExpectedHost{
-				ID: fmt.Sprintf("host/%s-%d", name, i), Template: name, CPUs: tmpl.CPUs, MemoryMB: tmpl.MemoryMB,
-				Countables: tmpl.Countables, Features: tmpl.Features,
+				ID: fmt.Sprintf("host/%s-%d", name, i), Template: name, Capacity: cluster.Capacity{CPUs: tmpl.CPUs, MemoryMB: tmpl.MemoryMB, Countables: tmpl.Countables, Features: tmpl.Features},
 				Requested: now.Add(-cluster.Duration(upTo(10).Draw(t, "requested"))), Expected: now.Add(cluster.Minute),
 			})
 		}

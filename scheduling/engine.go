@@ -143,9 +143,9 @@ func (e *Engine) takeHosts(hosts []Host) {
 		taken := host{name: h.Name, template: h.Template, closed: h.Closed, idleSince: h.IdleSince}
 		taken.size, flat = flat[:d:d], flat[d:]
 		taken.free, flat = flat[:d:d], flat[d:]
-		e.dims.size(taken.size, h.CPUs, h.MemoryMB, h.Countables)
+		e.dims.size(taken.size, h.Capacity)
 		copy(taken.free, taken.size)
-		taken.kind = e.kinds.of(taken.size, h.Features, h.Attributes)
+		taken.kind = e.kinds.of(taken.size, h.Capacity)
 		e.hosts = append(e.hosts, taken)
 	}
 	known := map[string]int{}

@@ -46,11 +46,7 @@ type Policy struct {
 type Host struct {
 	Name string `json:"name"`
 	// What the host has; what its running jobs take is subtracted by the session.
-	CPUs       int64             `json:"cpus"`
-	MemoryMB   int64             `json:"memory_mb"`
-	Countables map[string]int64  `json:"countables,omitempty"`
-	Features   []string          `json:"features,omitempty"`
-	Attributes map[string]string `json:"attributes,omitempty"`
+	cluster.Capacity
 	// Template is the one it was made from; empty where the cluster owns it.
 	Template string `json:"template,omitempty"`
 	// Closed hosts (drained, silent, on hold) keep their jobs and get no new

@@ -58,10 +58,10 @@ func newDimensions(in *Input) dimensions {
 func (d dimensions) count() int { return len(d.names) + 1 }
 
 // size fills v with what a host or template has.
-func (d dimensions) size(v []int64, cpus, memory int64, countables map[string]int64) {
+func (d dimensions) size(v []int64, c cluster.Capacity) {
 	clear(v)
-	v[dimCPUs], v[dimMemory] = cpus, memory
-	for name, n := range countables {
+	v[dimCPUs], v[dimMemory] = c.CPUs, c.MemoryMB
+	for name, n := range c.Countables {
 		v[d.index[name]] = n
 	}
 	v[len(v)-1] = wholeHost
@@ -126,35 +126,29 @@ type kinds struct {
 }
 
 // of answers the kind of a host, by number.
-func (ks *kinds) of(size []int64, features []string, attributes map[string]string) int32 {
-	k := ks.find(size, features, attributes)
+func (ks *kinds) of(size []int64, c cluster.Capacity) int32 {
+	k := ks.find(size, c.FeatureNames())
 	if !slices.ContainsFunc(ks.all[k].sizes, func(s []int64) bool { return slices.Equal(s, size) }) {
 		ks.all[k].sizes = append(ks.all[k].sizes, size)
 	}
 	return k
 }
 
-func (ks *kinds) find(size []int64, features []string, attributes map[string]string) int32 {
-	names := slices.Clone(features)
-	for name, value := range attributes {
-		names = append(names, name+"="+value)
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+func (ks *kinds) find(size []int64, features []string) int32 {
 	countables := make([]bool, len(size))
 	var key strings.Builder
 	for i := dimFirstCountable; i < len(size)-1; i++ {
 		countables[i] = size[i] > 0
 		fmt.Fprintf(&key, "%t,", countables[i])
 	}
-	for _, name := range names {
+	for _, name := range features {
 		fmt.Fprintf(&key, "%q,", name)
 	}
 	if k, known := ks.index[key.String()]; known {
 		return k
 	}
 	k := kind{features: map[string]bool{}, countables: countables, key: key.String()}
-	for _, name := range names {
+	for _, name := range features {
 		k.features[name] = true
 	}
 	ks.all = append(ks.all, k)

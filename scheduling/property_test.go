@@ -289,7 +289,7 @@ func TestAHostThatNoJobCanUseChangesNothing(t *testing.T) {
 	everything.always(t, func(t *rapid.T, in Input, r Result) {
 		more := in
 		name := rapid.SampledFrom([]string{"aaa", "node15", "zzz"}).Draw(t, "name")
-		more.Hosts = append(slices.Clone(in.Hosts), Host{Name: name, MemoryMB: 100, Features: []string{"avx"}})
+		more.Hosts = append(slices.Clone(in.Hosts), Host{Name: name, Capacity: cluster.Capacity{MemoryMB: 100, Features: []string{"avx"}}})
 		got := Run(more)
 		got.Idle = slices.DeleteFunc(got.Idle, func(s cluster.IdleSupply) bool { return s.Host == name })
 		// Words about what is free may change with it, decisions may not.

@@ -76,7 +76,7 @@ func statusTable(t *table, st api.Status) {
 	t.row()
 	t.row("HOST", "UP", "CPUS", "FREE", "JOBS", "LAST SEEN", "IDLE SINCE", "ALSO FREE", "FEATURES")
 	for _, h := range st.Hosts {
-		t.row(h.Name, h.Up, h.CPUs, h.FreeCPUs, h.Jobs, stamp(h.LastSeen), stamp(h.IdleSince), dash(countList(h.FreeCountables)), dash(strings.Join(h.Capacity().FeatureNames(), ",")))
+		t.row(h.Name, h.Up, h.CPUs, h.FreeCPUs, h.Jobs, stamp(h.LastSeen), stamp(h.IdleSince), dash(countList(h.FreeCountables)), dash(strings.Join(h.FeatureNames(), ",")))
 	}
 	t.row()
 	for _, d := range st.Demand {

@@ -90,7 +90,7 @@ func TestASessionIsShownFromASnapshot(t *testing.T) {
 // farmState is one in which one job starts, three want tokens, and many can never run.
 func farmState() scheduling.Input {
 	in := scheduling.Input{
-		Now: 1_767_225_600_000, Hosts: []scheduling.Host{{Name: "h1", CPUs: 8}, {Name: "h2", CPUs: 2, Closed: "drained"}},
+		Now: 1_767_225_600_000, Hosts: []scheduling.Host{{Name: "h1", Capacity: cluster.Capacity{CPUs: 8}}, {Name: "h2", Capacity: cluster.Capacity{CPUs: 2}, Closed: "drained"}},
 		Resources: []scheduling.Resource{{
 			SharedResource: cluster.SharedResource{Name: "vcs", Owned: 1, Elastic: &cluster.Elastic{Lenders: []string{"pool"}, MaxBorrowed: 8}}, Total: 1,
 		}, {SharedResource: cluster.SharedResource{Name: "zebu"}}},
@@ -144,7 +144,7 @@ func TestLongListsAreCutInTheSessionOnly(t *testing.T) {
 	in := farmState()
 	in.Jobs = nil
 	for i := range 30 {
-		in.Hosts = append(in.Hosts, scheduling.Host{Name: fmt.Sprintf("n%d", i), CPUs: 1})
+		in.Hosts = append(in.Hosts, scheduling.Host{Name: fmt.Sprintf("n%d", i), Capacity: cluster.Capacity{CPUs: 1}})
 		in.Jobs = append(in.Jobs, cluster.Job{ID: int64(i + 1), State: cluster.JobWaiting, JobSpec: cluster.JobSpec{Command: []string{"true"}, CPUs: 8 - int64(i)%8, TimeLimit: cluster.Duration(i+1) * cluster.Hour}})
 	}
 	in.Policy.Order = scheduling.Conservative

@@ -19,7 +19,7 @@ func made(t *testing.T) (string, []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state.db")
 	s := open(t, path)
-	save(t, s, store.Host{Name: "h1", Host: cluster.Host{Name: "h1", CPUs: 4}})
+	save(t, s, store.Host{Name: "h1", Host: cluster.Host{Name: "h1", Capacity: cluster.Capacity{CPUs: 4}}})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -175,8 +175,7 @@ func drawCatalog(t *rapid.T, in *scheduling.Input) {
 	}
 	for _, name := range []string{"small", "large"}[:upTo(2).Draw(t, "templates")] {
 		tmpl := cluster.Template{
-			Name: name, Provider: "cloud", CPUs: rapid.Int64Range(1, 8).Draw(t, "cpus"), MemoryMB: upTo(8).Draw(t, "memory"),
-			Countables: map[string]int64{"gpus": upTo(1).Draw(t, "gpus")}, Headroom: upTo(3).Draw(t, "headroom"),
+			Name: name, Provider: "cloud", Capacity: cluster.Capacity{CPUs: rapid.Int64Range(1, 8).Draw(t, "cpus"), MemoryMB: upTo(8).Draw(t, "memory"), Countables: map[string]int64{"gpus": upTo(1).Draw(t, "gpus")}}, Headroom: upTo(3).Draw(t, "headroom"),
 			Price: cluster.Price(upTo(3).Draw(t, "price") * 100_000), MinimumHold: cluster.Minute, Published: start,
 		}
 		if len(in.Quotas) > 0 {
@@ -185,8 +184,7 @@ func drawCatalog(t *rapid.T, in *scheduling.Input) {
 		in.Templates = append(in.Templates, tmpl)
 		if rapid.IntRange(0, 2).Draw(t, "expected") == 0 {
 			in.Expected = append(in.Expected, cluster.ExpectedHost{
-				ID: "host/" + name + "-1", Template: name, CPUs: tmpl.CPUs, MemoryMB: tmpl.MemoryMB,
-				Countables: maps.Clone(tmpl.Countables), Requested: start, Expected: start.Add(5 * cluster.Minute),
+				ID: "host/" + name + "-1", Template: name, Capacity: cluster.Capacity{CPUs: tmpl.CPUs, MemoryMB: tmpl.MemoryMB, Countables: maps.Clone(tmpl.Countables)}, Requested: start, Expected: start.Add(5 * cluster.Minute),
 			})
 		}
 	}

@@ -41,14 +41,14 @@ type Machine struct {
 
 // OneHost is one host that has all processors.
 func OneHost(procs int64) Machine {
-	return Machine{Hosts: []scheduling.Host{{Name: "host", CPUs: procs}}}
+	return Machine{Hosts: []scheduling.Host{{Name: "host", Capacity: cluster.Capacity{CPUs: procs}}}}
 }
 
 // HostPerProcessor is as many hosts as there are processors.
 func HostPerProcessor(procs int64) Machine {
 	m := Machine{Spread: true}
 	for i := range procs {
-		m.Hosts = append(m.Hosts, scheduling.Host{Name: fmt.Sprintf("host%d", i), CPUs: 1})
+		m.Hosts = append(m.Hosts, scheduling.Host{Name: fmt.Sprintf("host%d", i), Capacity: cluster.Capacity{CPUs: 1}})
 	}
 	return m
 }

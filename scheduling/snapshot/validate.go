@@ -165,18 +165,18 @@ func (c *checks) hosts() {
 		if h.Template != "" {
 			c.name(at+".template", h.Template) // it may not be offered any more
 		}
-		capacity(at, cluster.Capacity{CPUs: h.CPUs, MemoryMB: h.MemoryMB, Countables: h.Countables, Features: h.Features, Attributes: h.Attributes})
+		capacity(at, h.Capacity)
 	}
 	for i, h := range c.in.Expected {
 		at := fmt.Sprintf("state.expected[%d]", i)
 		c.name(at+".template", h.Template)
-		capacity(at, cluster.Capacity{CPUs: h.CPUs, MemoryMB: h.MemoryMB, Countables: h.Countables, Features: h.Features, Attributes: h.Attributes})
+		capacity(at, h.Capacity)
 	}
 	for i, t := range c.in.Templates {
 		at := fmt.Sprintf("state.templates[%d]", i)
 		c.name(at+".name", t.Name)
 		c.name(at+".provider", t.Provider)
-		capacity(at, cluster.Capacity{CPUs: t.CPUs, MemoryMB: t.MemoryMB, Countables: t.Countables, Features: t.Features, Attributes: t.Attributes})
+		capacity(at, t.Capacity)
 	}
 	if len(countables) > cluster.MostCountables {
 		c.add("state.hosts", fmt.Sprintf("hosts and templates have %d different countables together", len(countables)), fmt.Sprintf("use at most %d", cluster.MostCountables))

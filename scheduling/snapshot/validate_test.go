@@ -173,7 +173,7 @@ func TestSumsThatWouldNotBeWholeNumbersAreRefused(t *testing.T) {
 func TestACountableMoreThanThereCanBeIsRefused(t *testing.T) {
 	s := taken(t, file(t, "small.json"))
 	for i := range cluster.MostCountables + 1 {
-		s.State.Hosts = append(s.State.Hosts, scheduling.Host{Name: fmt.Sprintf("h%d", i), Countables: map[string]int64{fmt.Sprintf("c%d", i): 1}})
+		s.State.Hosts = append(s.State.Hosts, scheduling.Host{Name: fmt.Sprintf("h%d", i), Capacity: cluster.Capacity{Countables: map[string]int64{fmt.Sprintf("c%d", i): 1}}})
 	}
 	if ps := Validate(s.State); len(ps) != 1 || !strings.Contains(ps[0].What, "65 different countables") {
 		t.Errorf("got %v", ps)

@@ -167,9 +167,9 @@ func (p *program) exchange(row, column int) {
 }
 
 func TestTheFluidBoundIsThatOfHostsInParts(t *testing.T) {
-	small := cluster.Template{Name: "small", CPUs: 4, MemoryMB: 4, Price: 40}
-	wide := cluster.Template{Name: "wide", CPUs: 2, MemoryMB: 12, Price: 60}
-	poor := cluster.Template{Name: "poor", CPUs: 4, MemoryMB: 4, Price: 41}
+	small := cluster.Template{Name: "small", Capacity: cluster.Capacity{CPUs: 4, MemoryMB: 4}, Price: 40}
+	wide := cluster.Template{Name: "wide", Capacity: cluster.Capacity{CPUs: 2, MemoryMB: 12}, Price: 60}
+	poor := cluster.Template{Name: "poor", Capacity: cluster.Capacity{CPUs: 4, MemoryMB: 4}, Price: 41}
 	job := func(cpus, memory int64) cluster.Job {
 		return cluster.Job{JobSpec: cluster.JobSpec{CPUs: cpus, MemoryMB: memory}}
 	}

@@ -24,8 +24,7 @@ func Matrix(hosts, templates, licences int) scheduling.Input {
 	in := generic(5_000, templates)
 	for i := range hosts {
 		in.Hosts = append(in.Hosts, scheduling.Host{
-			Name: hostName(i + 1), CPUs: 3_900, MemoryMB: 8_182,
-			Countables: map[string]int64{Slots: 40}, Attributes: map[string]string{"site": "z1"},
+			Name: hostName(i + 1), Capacity: cluster.Capacity{CPUs: 3_900, MemoryMB: 8_182, Countables: map[string]int64{Slots: 40}, Attributes: map[string]string{"site": "z1"}},
 		})
 		job := running(len(in.Jobs)+i+1, hostName(i+1), 1_000, 2_048)
 		job.Countables = oneSlot

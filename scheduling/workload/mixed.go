@@ -98,8 +98,7 @@ func (m *mixer) addTemplate(i int) {
 	model := hostModels[i%len(hostModels)]
 	price := 100_000*model.cpus + 10*model.memory + 1_000_000*model.gpus
 	m.in.Templates = append(m.in.Templates, cluster.Template{
-		Name: fmt.Sprintf("made%02d", i), Provider: "cloud", CPUs: model.cpus, MemoryMB: model.memory,
-		Countables: model.countables(), Features: model.features, Attributes: m.site(),
+		Name: fmt.Sprintf("made%02d", i), Provider: "cloud", Capacity: cluster.Capacity{CPUs: model.cpus, MemoryMB: model.memory, Countables: model.countables(), Features: model.features, Attributes: m.site()},
 		Headroom: int64(1 + m.Intn(20)), Quotas: []string{"cloud"}, Price: cluster.Price(price * int64(80+m.Intn(40)) / 100),
 		MinimumHold: cluster.Duration(m.Intn(3)) * cluster.Hour, Published: Now,
 	})
@@ -110,8 +109,7 @@ func (m *mixer) addTemplate(i int) {
 func (m *mixer) addHost(i int) {
 	model := hostModels[m.Intn(len(hostModels))]
 	m.in.Hosts = append(m.in.Hosts, scheduling.Host{
-		Name: hostName(i + 1), CPUs: model.cpus, MemoryMB: model.memory,
-		Countables: model.countables(), Features: model.features, Attributes: m.site(),
+		Name: hostName(i + 1), Capacity: cluster.Capacity{CPUs: model.cpus, MemoryMB: model.memory, Countables: model.countables(), Features: model.features, Attributes: m.site()},
 	})
 	left := model
 	if m.Intn(10) == 0 {

@@ -25,7 +25,7 @@ func drawSmall(r *rand.Rand) small {
 	for i := range 1 + r.IntN(4) {
 		t := cluster.Template{
 			Name: fmt.Sprintf("t%d", i), Provider: "cloud", Published: Now, Headroom: 100,
-			CPUs: int64(4 * (1 + r.IntN(8))), MemoryMB: int64(8 * (1 + r.IntN(10))), MinimumHold: cluster.Hour,
+			Capacity: cluster.Capacity{CPUs: int64(4 * (1 + r.IntN(8))), MemoryMB: int64(8 * (1 + r.IntN(10)))}, MinimumHold: cluster.Hour,
 		}
 		price := 100*t.CPUs + 30*t.MemoryMB
 		if gpus && r.IntN(2) == 0 {

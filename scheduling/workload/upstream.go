@@ -81,7 +81,7 @@ func Preferences(n int) scheduling.Input {
 func Estimator() scheduling.Input {
 	in := scheduling.Input{
 		Now:       Now,
-		Hosts:     []scheduling.Host{{Name: hostName(1), CPUs: 100, MemoryMB: 100}},
+		Hosts:     []scheduling.Host{{Name: hostName(1), Capacity: cluster.Capacity{CPUs: 100, MemoryMB: 100}}},
 		Templates: []cluster.Template{oneTemplate(1000, 5000, 3000, map[string]int64{Slots: 100})},
 	}
 	addJobs(&in, 50_000, 50, 100, oneSlot)
@@ -103,7 +103,7 @@ func Loop() scheduling.Input {
 func Full(hosts, jobs, pending int) scheduling.Input {
 	in := scheduling.Input{Now: Now}
 	for i := range hosts {
-		in.Hosts = append(in.Hosts, scheduling.Host{Name: hostName(i + 1), CPUs: 2000, MemoryMB: 200_000})
+		in.Hosts = append(in.Hosts, scheduling.Host{Name: hostName(i + 1), Capacity: cluster.Capacity{CPUs: 2000, MemoryMB: 200_000}})
 	}
 	for i := range jobs {
 		in.Running = append(in.Running, running(pending+i+1, hostName(i%hosts+1), 1000, 200_000))
@@ -118,7 +118,7 @@ func Full(hosts, jobs, pending int) scheduling.Input {
 func IdlePacked() scheduling.Input {
 	in := scheduling.Input{Now: Now}
 	for i := range 2_000 {
-		in.Hosts = append(in.Hosts, scheduling.Host{Name: hostName(i + 1), CPUs: 10_000, MemoryMB: 10_000, Template: "only"})
+		in.Hosts = append(in.Hosts, scheduling.Host{Name: hostName(i + 1), Capacity: cluster.Capacity{CPUs: 10_000, MemoryMB: 10_000}, Template: "only"})
 	}
 	for i := range 80_000 {
 		in.Running = append(in.Running, running(i+1, hostName(i/100+1), 100, 100))
@@ -157,7 +157,7 @@ func LicensedDeviceJobs() scheduling.Input {
 // oneTemplate is the template of an instance that has only one.
 func oneTemplate(cpus, memory, headroom int64, countables map[string]int64) cluster.Template {
 	return cluster.Template{
-		Name: "only", Provider: "cloud", CPUs: cpus, MemoryMB: memory, Countables: maps.Clone(countables),
+		Name: "only", Provider: "cloud", Capacity: cluster.Capacity{CPUs: cpus, MemoryMB: memory, Countables: maps.Clone(countables)},
 		Headroom: headroom, Price: 1_000_000, Published: Now,
 	}
 }

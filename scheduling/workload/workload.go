@@ -88,8 +88,7 @@ func addCatalogue(in *scheduling.Input, n int) {
 		cores := int64(i + 1)
 		in.Templates = append(in.Templates, cluster.Template{
 			Name: fmt.Sprintf("cores%03d", cores), Provider: "cloud",
-			CPUs: 1000*cores - 100, MemoryMB: 2048*cores - 10,
-			Countables: map[string]int64{Slots: 10 * cores}, Attributes: map[string]string{"site": "z1"},
+			Capacity: cluster.Capacity{CPUs: 1000*cores - 100, MemoryMB: 2048*cores - 10, Countables: map[string]int64{Slots: 10 * cores}, Attributes: map[string]string{"site": "z1"}},
 			Headroom: mostCores / cores, Quotas: []string{"pool"}, Price: cataloguePrice(cores), Published: Now,
 		})
 	}
