@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"xce.internal/elastic/cluster/scenario"
 )
 
 // index names for every fault from the field the scenarios that show what is
@@ -20,7 +22,7 @@ var publicReport = regexp.MustCompile(`^[\w.-]+/[\w.-]+#\d+$`)
 
 func TestEveryFaultFromTheFieldHasAScenarioOrAReason(t *testing.T) {
 	listed := listedScenarios(t)
-	for _, file := range scenarios(t, "testdata/field/*.txt", policyScenarios+"*.txt") {
+	for _, file := range append(scenario.Files(t, "testdata/field"), scenario.Files(t, policyScenarios)...) {
 		if !slices.Contains(listed, filepath.ToSlash(file)) {
 			t.Errorf("%s is in no line of %s", file, index)
 		}

@@ -1,103 +1,25 @@
 package scheduling
 
 import (
-	"bytes"
-	"encoding/json"
-	"flag"
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
+	"xce.internal/elastic/cluster/scenario"
 )
 
-var update = flag.Bool("update", false, "write what the sessions answer into the scenarios")
-
-// arrow stands between the input of a session and what it answers, nextStep
-// between one session and the next.
-const (
-	arrow    = "\n=>\n"
-	nextStep = "\n---\n"
-)
-
-// Every scenario is a file in testdata: the input of one session as YAML, with
-// the keys of Input, and under an arrow what the session answers. Where it goes
-// on, a line of dashes follows, and of the next session's input the keys that
-// are not as they were. Those in testdata/field have gone wrong somewhere; see
+// A scenario is the input of one session, or of several one after the other, and
+// what they answer. Those in testdata/field have gone wrong somewhere; see
 // INDEX.txt there.
 func TestEveryScenarioEndsAsWritten(t *testing.T) {
-	files := scenarios(t, "testdata/*.txt", "testdata/field/*.txt")
-	for _, file := range files {
-		name := strings.TrimSuffix(strings.TrimPrefix(filepath.ToSlash(file), "testdata/"), ".txt")
-		t.Run(name, func(t *testing.T) { playScenario(t, file) })
-	}
+	scenario.Play(t, "testdata", playSession)
 }
 
-// scenarios lists the files that match any of the patterns, but not the index.
-func scenarios(t *testing.T, patterns ...string) (files []string) {
-	t.Helper()
-	for _, pattern := range patterns {
-		some, err := filepath.Glob(pattern)
-		if err != nil || len(some) == 0 {
-			t.Fatalf("no scenarios in %s: %v", pattern, err)
-		}
-		for _, file := range some {
-			if filepath.Base(file) != filepath.Base(index) {
-				files = append(files, file)
-			}
-		}
-	}
-	return files
+func TestEveryScenarioFromTheFieldEndsAsWritten(t *testing.T) {
+	scenario.Play(t, "testdata/field", playSession)
 }
 
-func playScenario(t *testing.T, file string) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	state := map[string]any{}
-	var played []string
-	for i, step := range strings.Split(string(data), nextStep) {
-		input, want, found := strings.Cut(step, arrow)
-		if !found && !*update {
-			t.Fatalf("there is no arrow in step %d", i+1)
-		}
-		got := strings.TrimSuffix(render(Run(read(t, input, state))), "\n")
-		if want = strings.TrimSuffix(want, "\n"); got != want && !*update {
-			t.Errorf("session %d answers\n%s\nand should answer\n%s", i+1, got, want)
-		}
-		played = append(played, strings.TrimRight(input, "\n")+"\n"+arrow+got)
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(strings.Join(played, nextStep)+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// read takes YAML as if it were the JSON of an Input, so that a misspelt key
-// fails. What it does not name is as in the state, which it brings up to date.
-func read(t *testing.T, text string, state map[string]any) (in Input) {
-	t.Helper()
-	var changes map[string]any
-	if err := yaml.Unmarshal([]byte(text), &changes); err != nil {
-		t.Fatal(err)
-	}
-	maps.Copy(state, changes)
-	data, err := json.Marshal(state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&in); err != nil {
-		t.Fatal(err)
-	}
-	return in
-}
+func playSession(in Input) string { return render(Run(in)) }
 
 // render says all that a result says, a line each.
 func render(r Result) string {
