@@ -24,8 +24,8 @@ func (s *session) noPlaceEver(c *class) verdict {
 		return verdict{}
 	}
 	what := s.needText(c)
-	if closed := s.closedFor(c); closed != "" {
-		return verdict{WaitHosts, fmt.Sprintf("needs %s; %s", what, closed), "such a host must be opened or added"}
+	if closed := s.closedFor(c); closed != nil {
+		return verdict{WaitHosts, fmt.Sprintf("needs %s; %s", what, closed.closedText()), "host " + closed.name + " must be opened, or another be added"}
 	}
 	if len(s.e.sizes)+len(s.e.expected)+len(s.e.templates) == 0 {
 		return verdict{WaitHosts, fmt.Sprintf("needs %s; no host is up", what), "a host must join"}
@@ -34,15 +34,20 @@ func (s *session) noPlaceEver(c *class) verdict {
 	return verdict{Never, fmt.Sprintf("needs %s; %s", what, why), change}
 }
 
-// closedFor says which closed host would take the class; empty where none would.
-func (s *session) closedFor(c *class) string {
+// closedFor answers the first closed host that would take the class; nil where
+// none would.
+func (s *session) closedFor(c *class) *host {
 	for i := range s.e.hosts {
 		h := &s.e.hosts[i]
 		if h.closed != "" && covers(h.size, c.need) && slices.Contains(c.kinds, h.kind) {
-			return fmt.Sprintf("host %s has it, but takes no jobs: %s", h.name, h.closed)
+			return h
 		}
 	}
-	return ""
+	return nil
+}
+
+func (h *host) closedText() string {
+	return fmt.Sprintf("host %s has it, but takes no jobs: %s", h.name, h.closed)
 }
 
 // tooLarge answers why nothing that is configured takes a job of the class, and
@@ -121,8 +126,8 @@ func (s *session) freeText(c *class) string {
 		grow(most, shelf.bins.most[shelf.bins.dims:2*shelf.bins.dims])
 	}
 	if up == 0 {
-		if closed := s.closedFor(c); closed != "" {
-			return closed
+		if closed := s.closedFor(c); closed != nil {
+			return closed.closedText()
 		}
 		return "no host that it may use is up"
 	}
@@ -148,6 +153,8 @@ func (s *session) lacksHosts(c *class) verdict {
 	}
 	if s.couldEver(c) {
 		v.change = "running jobs must end, or " + v.change
+	} else if closed := s.closedFor(c); closed != nil {
+		v.change = "host " + closed.name + " must be opened, or " + v.change
 	}
 	return v
 }
