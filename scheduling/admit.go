@@ -102,7 +102,7 @@ func (s *session) offerTokens(c *class) (choice int, ok bool) {
 	best := int64(-1)
 	choice = c.firstChoice()
 	for i, tokens := range c.choices {
-		if tokens == nil {
+		if !c.possible[i] {
 			continue
 		}
 		total, served := s.offerChoice(i, tokens, c.pass.quiet)

@@ -34,12 +34,7 @@ func (sp *supply) packGroup(group []int32) bool {
 	use := cluster.Duration(0)
 	for _, it := range group {
 		sp.placeOpen(it)
-		if limit := sp.items[it].limit; limit < noLimit {
-			use = max(use, limit)
-		}
-	}
-	if use == 0 {
-		use = usualUse
+		use = max(use, sp.items[it].use)
 	}
 	sp.countFor(use)
 	for {

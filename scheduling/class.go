@@ -59,8 +59,9 @@ type classPass struct {
 	// tried is where the search for a host goes on: what did not take one of its
 	// jobs takes no later one.
 	tried place
-	// quiet classes raise no demand: their threshold is not met.
-	quiet bool
+	// quiet classes raise no demand: their threshold is not met. hopeless ones get
+	// no host, whatever others get.
+	quiet, hopeless bool
 	// skipped are its first jobs, whose reservations come before new supply;
 	// admitted are those after them that get what is coming or asked for, and
 	// onReal the first of these, which lack tokens only.
@@ -89,6 +90,14 @@ func (a entry) before(b entry) bool { return compareEntries(a, b) < 0 }
 
 func compareEntries(a, b entry) int {
 	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.id, b.id))
+}
+
+// use is how long a job of the class is counted to use what it gets.
+func (c *class) use() cluster.Duration {
+	if c.limit == noLimit {
+		return usualUse
+	}
+	return c.limit
 }
 
 // byFirst orders classes by their first waiting jobs.
@@ -185,8 +194,9 @@ type footprint struct {
 	need  []int64 // on each host, by dimension
 	nodes int64
 	// choices are the tokens that one job takes: one entry, or one for each
-	// alternative; nil for one that can never be had.
-	choices [][]tokenNeed
+	// alternative; possible tells which of them can be had at all.
+	choices  [][]tokenNeed
+	possible []bool
 	// never, where it has a code, is why nothing could ever be taken so.
 	never verdict
 }
@@ -275,7 +285,7 @@ func (e *Engine) newFootprint(job *cluster.Job) *footprint {
 			f.setNever(unknownCountable(name, job.Countables[name]))
 		}
 	}
-	f.choices = e.tokenChoices(f, job)
+	e.tokenChoices(f, job)
 	return f
 }
 
@@ -302,44 +312,38 @@ func (e *Engine) newClass(job *cluster.Job, f *footprint) *class {
 	return c
 }
 
-// tokenChoices answers what one job may take, and finds out what it can never have.
-func (e *Engine) tokenChoices(f *footprint, job *cluster.Job) [][]tokenNeed {
-	if len(job.Alternatives) == 0 {
-		choice, never := e.tokenNeeds(job.Tokens)
-		f.setNever(never)
-		return [][]tokenNeed{choice}
+// tokenChoices works out what one job may take, and what of it can never be had.
+func (e *Engine) tokenChoices(f *footprint, job *cluster.Job) {
+	alternatives := job.Alternatives
+	if len(alternatives) == 0 {
+		alternatives = []map[string]int64{nil}
 	}
-	var choices [][]tokenNeed
-	possible := false
 	var first verdict
-	for _, alternative := range job.Alternatives {
-		both := maps.Clone(job.Tokens)
-		if both == nil {
+	possible := false
+	for _, alternative := range alternatives {
+		both := job.Tokens
+		if len(alternative) > 0 {
 			both = map[string]int64{}
-		}
-		for name, units := range alternative {
-			both[name] += units
+			maps.Copy(both, job.Tokens)
+			for name, units := range alternative {
+				both[name] += units
+			}
 		}
 		choice, never := e.tokenNeeds(both)
-		if never.code == "" {
-			possible = true
-		} else if first.code == "" {
+		if first.code == "" {
 			first = never
 		}
-		if never.code != "" {
-			choice = nil // keeps the numbers of the others
-		}
-		choices = append(choices, choice)
+		possible = possible || never.code == ""
+		f.choices, f.possible = append(f.choices, choice), append(f.possible, never.code == "")
 	}
 	if !possible {
 		f.setNever(first)
 	}
-	return choices
 }
 
-// tokenNeeds answers tokens as needs of pools, and why they can never be had.
+// tokenNeeds answers tokens as needs of pools, and why they can never be had. A
+// running job may have more than could be had today.
 func (e *Engine) tokenNeeds(tokens map[string]int64) (needs []tokenNeed, never verdict) {
-	needs = []tokenNeed{}
 	for _, name := range e.sorted(tokens) {
 		units := tokens[name]
 		if units == 0 {
@@ -347,14 +351,15 @@ func (e *Engine) tokenNeeds(tokens map[string]int64) (needs []tokenNeed, never v
 		}
 		i, found := e.resourceIndex[name]
 		if !found {
-			return nil, unknownResource(name)
+			never = unknownResource(name)
+			continue
 		}
-		if most := e.ceiling(i); units > most {
-			return nil, overCeiling(name, units, most)
+		if most := e.ceiling(i); units > most && never.code == "" {
+			never = overCeiling(name, units, most)
 		}
 		needs = append(needs, tokenNeed{pool: i, units: units})
 	}
-	return needs, verdict{}
+	return needs, never
 }
 
 // hasTokens tells whether the class needs any.

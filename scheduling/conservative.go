@@ -49,7 +49,7 @@ func (s *session) compress(order []*class) {
 				s.replace(c, i)
 			}
 		}
-		slices.SortStableFunc(c.promises, func(a, b promise) int { return int(min(max(a.at-b.at, -1), 1)) })
+		slices.SortStableFunc(c.promises, earlier)
 	}
 }
 

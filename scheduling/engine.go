@@ -232,7 +232,9 @@ func (e *Engine) enqueue(job *cluster.Job) {
 	c.add(entryOf(job))
 }
 
-// standing answers the reservations of the input for a job.
+// standing answers the reservations of the input for a job, as far as its hosts
+// would still take it. Elements of an array are alike, so what one of them was
+// promised serves another.
 func (e *Engine) standing(job *cluster.Job, c *class) (promises []promise) {
 	if len(e.promised) == 0 {
 		return nil
@@ -242,13 +244,22 @@ func (e *Engine) standing(job *cluster.Job, c *class) (promises []promise) {
 		if job.Array > 0 {
 			key.element = i + 1
 		}
-		p, standing := e.promised[key]
-		if !standing || int(p.choice) >= len(c.choices) || int64(len(p.hosts)) != c.nodes {
-			break
+		if p, standing := e.promised[key]; standing && e.holdsFor(p, c) {
+			promises = append(promises, p)
 		}
-		promises = append(promises, p)
 	}
+	slices.SortStableFunc(promises, earlier)
 	return promises
+}
+
+// holdsFor tells whether what was promised would do for a job of the class.
+func (e *Engine) holdsFor(p promise, c *class) bool {
+	if int(p.choice) >= len(c.choices) || !c.possible[p.choice] || int64(len(p.hosts)) != c.nodes {
+		return false
+	}
+	return !slices.ContainsFunc(p.hosts, func(h int32) bool {
+		return !covers(e.hosts[h].size, c.need) || !slices.Contains(c.kinds, e.hosts[h].kind)
+	})
 }
 
 // list puts a class among those with waiting jobs.

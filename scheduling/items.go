@@ -22,7 +22,7 @@ func (s *session) addItem(c *class, count int64, onReal bool) {
 	s.parts = append(s.parts, part{c, count})
 	last := len(s.parts)
 	s.supply.items = append(s.supply.items, item{
-		need: c.need, nodes: c.nodes, limit: c.limit, kinds: c.kinds, set: set, wide: wide, onReal: onReal && s.fitsNow(c),
+		need: c.need, nodes: c.nodes, use: c.use(), kinds: c.kinds, set: set, wide: wide, onReal: onReal && s.fitsNow(c),
 		size: c.size, count: count, left: count, parts: s.parts[last-1 : last : last],
 	})
 }
@@ -36,9 +36,7 @@ func (sp *supply) merge() {
 		if n := len(merged) - 1; n >= 0 && merged[n].like(x) {
 			merged[n].count += x.count
 			merged[n].left += x.left
-			if merged[n].limit == noLimit || x.limit < noLimit {
-				merged[n].limit = max(merged[n].limit%noLimit, x.limit%noLimit)
-			}
+			merged[n].use = max(merged[n].use, x.use)
 			merged[n].parts = append(merged[n].parts, x.parts...)
 			continue
 		}
@@ -59,7 +57,7 @@ func (s *session) fitsNow(c *class) bool {
 }
 
 // place places one more job of an item, on hosts that are there already, coming
-// or chosen, else on new ones of the template that costs least.
+// or about to be made, else on new ones.
 func (sp *supply) place(it int32) bool {
 	item := &sp.items[it]
 	item.count++
@@ -87,16 +85,30 @@ func (sp *supply) placeOne(it int32) bool {
 	} else if sp.placeJob(it, nil) {
 		return true
 	}
-	sp.countFor(usualUse)
-	for _, t := range sp.byCost {
-		if !item.set.has(t) || sp.available(t) == 0 {
-			continue
+	templates := sp.openOrder(item)
+	if item.nodes > 1 {
+		return sp.placeJob(it, templates)
+	}
+	for _, t := range templates {
+		if sp.available(t) > 0 {
+			item.left -= sp.fillNew(sp.shelfOf(t), it, 1, 1, func(n int64) { sp.charge(t, n) })
+			sp.planned[t]--
+			return true
 		}
-		if item.nodes > 1 {
-			return sp.placeJob(it, sp.firstAmong(t, item.set))
-		}
-		item.left -= sp.fillNew(sp.shelfOf(t), it, 1, 1, func(n int64) { sp.charge(t, n) })
-		return true
 	}
 	return false
+}
+
+// openOrder answers the templates of which a job of the item gets a new host:
+// those first that were chosen when all jobs were packed, then by cost.
+func (sp *supply) openOrder(item *item) (order []int32) {
+	sp.countFor(item.use)
+	for _, planned := range []bool{true, false} {
+		for _, t := range sp.byCost {
+			if item.set.has(t) && sp.planned[t] > 0 == planned {
+				order = append(order, t)
+			}
+		}
+	}
+	return order
 }

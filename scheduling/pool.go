@@ -21,6 +21,8 @@ type pool struct {
 	// realUnreserved and allComing are unreserved and coming as the real pass
 	// left them.
 	realUnreserved, allComing int64
+	// keeper is the first job under fcfs that waits for tokens and keeps free ones.
+	keeper int64
 	// reserved tells whether those before have taken any of it.
 	reserved bool
 	// coming is what requested loans will bring and no job counts on yet.
@@ -106,6 +108,23 @@ func (p *pool) limit() {
 			return
 		}
 	}
+}
+
+// latency answers how soon more units could be there; not possible means that
+// none are coming and no one lends any.
+func (p *pool) latency(now cluster.Time) (latency cluster.Duration, possible bool) {
+	add := func(l cluster.Duration) {
+		if !possible || l < latency {
+			latency, possible = l, true
+		}
+	}
+	for _, src := range p.sources {
+		add(src.offer.Latency)
+	}
+	for _, a := range p.arrivals {
+		add(max(a.at.Sub(now), 0))
+	}
+	return latency, possible
 }
 
 // limited tells whether it is the limit that keeps the pool from borrowing more.

@@ -105,7 +105,7 @@ func (s *session) findHosts(c *class) bool {
 // freeTokens answers the first choice of tokens that is free, or -1.
 func (s *session) freeTokens(c *class) int {
 	for i, tokens := range c.choices {
-		if tokens != nil && s.tokensFree(tokens, c.limit) {
+		if c.possible[i] && s.tokensFree(tokens, c.limit) {
 			return i
 		}
 	}
@@ -211,16 +211,20 @@ func (s *session) waitInLine(c *class) (more bool) {
 		return false
 	}
 	for _, n := range c.choices[c.firstChoice()] {
-		s.pools[n.pool].free -= n.units
-		more = more || s.pools[n.pool].free > 0
+		pool := s.pools[n.pool]
+		if pool.keeper == 0 {
+			pool.keeper = c.at(c.pass.cursor).id
+		}
+		pool.free -= n.units
+		more = more || pool.free > 0
 	}
 	return more
 }
 
 // firstChoice answers the first choice of tokens that can be had at all.
 func (c *class) firstChoice() int {
-	for i, tokens := range c.choices {
-		if tokens != nil {
+	for i, possible := range c.possible {
+		if possible {
 			return i
 		}
 	}
@@ -228,15 +232,14 @@ func (c *class) firstChoice() int {
 }
 
 // couldEver tells whether the hosts could take a job of the class once they are empty.
-func (s *session) couldEver(c *class) bool {
-	var hosts int64
+func (s *session) couldEver(c *class) bool { return s.hostsThatTake(c) >= c.nodes }
+
+// hostsThatTake answers how many hosts could take one node of a job of the class.
+func (s *session) hostsThatTake(c *class) (hosts int64) {
 	for i := range s.e.sizes {
-		m := &s.e.sizes[i]
-		if covers(m.size, c.need) && slices.Contains(c.kinds, m.kind) {
-			if hosts += m.count; hosts >= c.nodes {
-				return true
-			}
+		if m := &s.e.sizes[i]; covers(m.size, c.need) && slices.Contains(c.kinds, m.kind) {
+			hosts += m.count
 		}
 	}
-	return false
+	return hosts
 }

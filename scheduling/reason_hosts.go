@@ -14,7 +14,7 @@ func (s *session) noPlaceEver(c *class) verdict {
 	if s.couldEver(c) || len(c.templates.list) > 0 {
 		return verdict{}
 	}
-	var hosts int64
+	hosts := s.hostsThatTake(c)
 	for i := range s.e.expected {
 		if x := &s.e.expected[i]; covers(x.size, c.need) && slices.Contains(c.kinds, x.kind) {
 			hosts++
@@ -139,6 +139,9 @@ func (s *session) freeText(c *class) string {
 
 // lacksHosts explains a job that finds no host and can get none.
 func (s *session) lacksHosts(c *class) verdict {
+	if s.e.policy.reserves() > 0 && c.nodes == 1 && s.fitsNow(c) {
+		return s.couldStart(c) // it is others' reservations that keep it
+	}
 	v := verdict{WaitHosts, fmt.Sprintf("needs %s; %s", s.needText(c), s.freeText(c)), "running jobs must end"}
 	if c.pass.quiet {
 		return s.belowThreshold(c, v)
@@ -267,12 +270,25 @@ func (s *session) placeText(t tally) verdict {
 // couldStart explains a job for which there is room now that is kept for others.
 func (s *session) couldStart(c *class) verdict {
 	if s.e.policy.reserves() == 0 {
-		return behindHosts(s.hostWaiter)
+		return s.behindFirst(c)
 	}
 	return verdict{
 		WaitBehind, fmt.Sprintf("needs %s; would delay jobs that have reservations", s.needText(c)),
 		"those must start, or its time limit be shorter",
 	}
+}
+
+// behindFirst explains a job that under fcfs one before it lets not pass.
+func (s *session) behindFirst(c *class) verdict {
+	for _, n := range c.choices[c.firstChoice()] {
+		if p := s.pools[n.pool]; s.hostWaiter == 0 && p.keeper != 0 {
+			return verdict{
+				WaitBehind, fmt.Sprintf("needs %d %s; what is free is kept for job %d, which waits for tokens", n.units, p.resource.Name, p.keeper),
+				fmt.Sprintf("job %d must start", p.keeper),
+			}
+		}
+	}
+	return behindHosts(s.hostWaiter)
 }
 
 // reserved explains a job that has a reservation.

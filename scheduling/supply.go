@@ -22,8 +22,9 @@ type shelf struct {
 	bins     bins
 	groups   []group
 	where    where
-	template int32   // of hosts to be made
-	hosts    []int32 // by bin: which real or expected host it is
+	template int32            // of hosts to be made
+	use      cluster.Duration // of those: how long the jobs on them run
+	hosts    []int32          // by bin: which real or expected host it is
 }
 
 // group is like hosts with a like load.
@@ -63,6 +64,8 @@ type supply struct {
 	canMake []uint64
 	usables map[*templateSet]*templateSet
 	nothing *templateSet
+	// planned is how many hosts of each template the packing of all jobs chose.
+	planned []int64
 	// headroom and quota are what is left of them, by template and by quota.
 	headroom, quota []int64
 	trial           shelf // reused
@@ -78,7 +81,7 @@ type supply struct {
 type item struct {
 	need  []int64
 	nodes int64
-	limit cluster.Duration
+	use   cluster.Duration // how long the longest of them is counted to run
 	kinds []int32
 	// set is the templates that take them; wide also has those that are too small.
 	set, wide *templateSet
@@ -111,7 +114,7 @@ func (sp *supply) reset(s *session) {
 	sp.e, sp.now = s.e, s.now
 	sp.headroom = s.e.headrooms(sp.headroom, s.now)
 	sp.quota = s.e.quotasLeft(sp.quota)
-	sp.made, sp.items, sp.use = sp.made[:0], sp.items[:0], 0
+	sp.made, sp.items, sp.use, sp.planned = sp.made[:0], sp.items[:0], 0, sp.planned[:0]
 	sp.findUsable()
 	sp.clearHosts(s)
 }
@@ -163,15 +166,20 @@ func (sp *supply) clearHosts(s *session) {
 		shelf.hosts = append(shelf.hosts, int32(i))
 		shelf.groups = append(shelf.groups, group{count: 1, load: noLoad})
 	}
+}
+
+// plan takes back the hosts that were chosen, and remembers how many of each
+// template they were: jobs that come one by one get those first.
+func (sp *supply) plan() {
+	sp.planned = sized(sp.planned, len(sp.e.templates))
 	for i := range sp.made {
-		shelf := &sp.made[i]
-		count := int64(0)
-		for _, g := range shelf.groups {
-			count += g.count
+		sh := &sp.made[i]
+		for _, g := range sh.groups {
+			sp.planned[sh.template] += g.count
+			sp.charge(sh.template, -g.count)
 		}
-		shelf.clear(s.e.dims.count(), onMade)
-		shelf.addGroup(s.e.templates[shelf.template].size, count)
 	}
+	sp.made = sp.made[:0]
 }
 
 func resized(shelves []shelf, n int) []shelf {
@@ -274,6 +282,7 @@ func (sp *supply) lay(sh *shelf, i int, it, job int32, per int64) {
 			g.set = item.set
 		}
 		g.set = sp.e.both(g.set, item.set)
+		sh.use = max(sh.use, item.use)
 	}
 	sp.loads = append(sp.loads, load{item: it, job: job, per: per, prev: g.load})
 	g.load = int32(len(sp.loads) - 1)
@@ -300,13 +309,6 @@ func (sp *supply) open(it int32, use func(*shelf) bool) {
 			return
 		}
 	}
-}
-
-// cheapestFirst orders the hosts that were chosen as jobs take them one by one.
-func (sp *supply) cheapestFirst() {
-	slices.SortFunc(sp.made, func(a, b shelf) int {
-		return cmp.Or(cmp.Compare(sp.costs[a.template], sp.costs[b.template]), cmp.Compare(a.template, b.template))
-	})
 }
 
 // placeOpen places as many jobs of the item as hosts that are there already, or
@@ -342,6 +344,9 @@ func (sp *supply) placeJob(it int32, templates []int32) bool {
 		return k > 0
 	})
 	for _, m := range made {
+		if len(sp.planned) > 0 {
+			sp.planned[m.template] -= m.count
+		}
 		sh := sp.shelfOf(m.template)
 		sp.lay(sh, sh.addGroup(sp.e.templates[m.template].size, m.count), it, job, 1)
 	}
@@ -360,6 +365,11 @@ func (sp *supply) hasRoom(c *class) bool {
 	for i := range sp.made {
 		if c.templates.has(sp.made[i].template) {
 			missing -= sp.made[i].room(c.need, missing)
+		}
+	}
+	for t, n := range sp.planned {
+		if n > 0 && missing > 0 && c.templates.has(int32(t)) {
+			missing -= min(n, sp.available(int32(t)), missing)
 		}
 	}
 	return missing == 0
@@ -416,7 +426,7 @@ func (sp *supply) shelfOf(t int32) *shelf {
 	}
 	sh := &sp.made[len(sp.made)-1]
 	sh.clear(sp.e.dims.count(), onMade)
-	sh.template = t
+	sh.template, sh.use = t, 0
 	return sh
 }
 
@@ -448,19 +458,10 @@ type madeHosts struct {
 func (sp *supply) shrink() (hosts []madeHosts) {
 	for i := range sp.made {
 		sh := &sp.made[i]
-		for g := range sh.groups {
-			if n := sh.groups[g].count; sh.groups[g].load == noLoad {
-				sp.charge(sh.template, -n)
-			}
-		}
-	}
-	for i := range sp.made {
-		sh := &sp.made[i]
+		sp.countFor(sh.use)
 		size := sp.e.templates[sh.template].size
 		for g := range sh.groups {
-			if sh.groups[g].load != noLoad {
-				hosts = sp.shrinkGroup(hosts, sh.template, sh.groups[g], minus(size, sh.bins.free(g)))
-			}
+			hosts = sp.shrinkGroup(hosts, sh.template, sh.groups[g], minus(size, sh.bins.free(g)))
 		}
 	}
 	return hosts

@@ -246,13 +246,16 @@ type promise struct {
 	choice int32
 }
 
+// earlier orders promises by time.
+func earlier(a, b promise) int { return cmp.Compare(a.at, b.at) }
+
 // earliest finds the earliest start for a job of the class; not ok means that
 // real capacity never allows it, or only after a job without a time limit that
 // has not started itself.
 func (s *session) earliest(c *class) (p promise, ok bool) {
 	p.at = noEnd
 	for choice := range c.choices {
-		if c.choices[choice] == nil {
+		if !c.possible[choice] {
 			continue // it can never be had
 		}
 		at, found := s.earliestWith(c, c.choices[choice])

@@ -24,7 +24,7 @@ func (s *session) placeVirtual() {
 	}
 	s.supply.reset(s)
 	classes = s.withoutHopeless(classes)
-	s.takePromised(classes)
+	s.takePromised()
 	s.giveTokens(classes)
 	s.placeOnReal(classes)
 	s.makeItems(classes)
@@ -33,9 +33,9 @@ func (s *session) placeVirtual() {
 		return
 	}
 	s.resetTokens(classes)
-	s.supply.cheapestFirst()
+	s.supply.plan()
 	s.supply.clearHosts(s)
-	s.takePromised(classes)
+	s.takePromised()
 	s.giveBoth(classes)
 	s.finishSupply()
 }
@@ -48,7 +48,7 @@ func (s *session) withoutHopeless(classes []*class) []*class {
 		if s.blocks(c) || s.supply.hasHope(c, s.shelves) {
 			return false
 		}
-		c.pass.cut = s.lacksHosts(c)
+		c.pass.cut, c.pass.hopeless = s.lacksHosts(c), true
 		return true
 	})
 }
@@ -114,12 +114,9 @@ func (s *session) keepPromises(c *class) {
 // soonEnough answers how many of the class's reservations come before anything
 // new could: for those nothing is asked for.
 func (s *session) soonEnough(c *class) (n int64) {
-	if len(c.promises) == 0 {
-		return 0
-	}
-	latency, known := s.shortestLatency(c)
 	for _, p := range c.promises {
-		if p.at >= forever || known && p.at > s.now.Add(latency) {
+		latency, possible := s.latencyFor(c, p)
+		if p.at >= forever || possible && p.at > s.now.Add(latency) {
 			break
 		}
 		n++
@@ -127,37 +124,47 @@ func (s *session) soonEnough(c *class) (n int64) {
 	return n
 }
 
-// shortestLatency answers the least time in which what a job of the class lacks
-// could be there; not known means never.
-func (s *session) shortestLatency(c *class) (latency cluster.Duration, known bool) {
+// latencyFor answers how soon what a job with a reservation lacks now could be
+// there otherwise; not possible means never.
+func (s *session) latencyFor(c *class, p promise) (latency cluster.Duration, possible bool) {
+	possible = true
+	if !s.fitsNow(c) {
+		latency, possible = s.hostLatency(c)
+	}
+	for _, n := range c.choices[p.choice] {
+		if pool := s.pools[n.pool]; pool.free < n.units {
+			l, known := pool.latency(s.now)
+			latency, possible = max(latency, l), possible && known
+		}
+	}
+	return latency, possible
+}
+
+// hostLatency answers how soon a host for the class could be there that is not
+// there yet.
+func (s *session) hostLatency(c *class) (latency cluster.Duration, possible bool) {
 	add := func(l cluster.Duration) {
-		if !known || l < latency {
-			latency, known = l, true
+		if !possible || l < latency {
+			latency, possible = l, true
 		}
 	}
 	for _, t := range c.templates.list {
-		add(s.e.templates[t].Latency)
-	}
-	for i := range s.e.expected {
-		add(max(s.e.expected[i].Expected.Sub(s.now), 0))
-	}
-	for _, tokens := range c.choices {
-		for _, n := range tokens {
-			for _, src := range s.pools[n.pool].sources {
-				add(src.offer.Latency)
-			}
-			for _, a := range s.pools[n.pool].arrivals {
-				add(max(a.at.Sub(s.now), 0))
-			}
+		if tmpl := &s.e.templates[t]; tmpl.Headroom > 0 && s.now >= tmpl.BackoffUntil {
+			add(tmpl.Latency)
 		}
 	}
-	return latency, known
+	for i := range s.e.expected {
+		if x := &s.e.expected[i]; covers(x.size, c.need) && slices.Contains(c.kinds, x.kind) {
+			add(max(x.Expected.Sub(s.now), 0))
+		}
+	}
+	return latency, possible
 }
 
 // takePromised keeps the hosts and tokens that jobs have early reservations for
-// out of what others may count on.
-func (s *session) takePromised(classes []*class) {
-	for _, c := range classes {
+// out of what others may count on, and the hosts of those who have nothing else.
+func (s *session) takePromised() {
+	for _, c := range s.classes {
 		for _, p := range c.promises[:c.pass.skipped] {
 			s.keepHosts(p)
 			for _, n := range c.choices[p.choice] {
@@ -165,6 +172,9 @@ func (s *session) takePromised(classes []*class) {
 				pool.unreserved -= min(n.units, max(pool.unreserved, 0))
 				pool.reserved = true
 			}
+		}
+		if c.pass.hopeless {
+			s.keepPromises(c)
 		}
 	}
 }
@@ -184,9 +194,6 @@ func (s *session) keepHosts(p promise) {
 // item where its jobs have their places.
 func (s *session) finishSupply() {
 	sp := &s.supply
-	if sp.use == 0 {
-		sp.countFor(usualUse)
-	}
 	s.hosts = sp.shrink()
 	for _, h := range s.hosts {
 		sp.count(h.load, onMade, h.template, h.count, 0)
