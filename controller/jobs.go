@@ -18,7 +18,7 @@ func jobChange(job cluster.Job, why string) api.Change {
 // Submit queues a job. One that can never run is refused, naming the limit.
 func (s *Service) Submit(ctx context.Context, actor string, spec cluster.JobSpec) (cluster.Job, error) {
 	var job cluster.Job
-	err := s.update(ctx, actor, func(w *work) error {
+	err := s.add(ctx, actor, func(w *work) error {
 		stored, err := w.Resources()
 		if err != nil {
 			return err

@@ -49,6 +49,8 @@ type Service struct {
 
 	// last is what the last session since the start came to.
 	last atomic.Pointer[api.Session]
+	// freed tells that something may have become free since then.
+	freed atomic.Bool
 }
 
 // self is the actor of what the controller does by itself.
@@ -78,6 +80,12 @@ type work struct {
 
 // update runs one change in one transaction, and tells those who wait.
 func (s *Service) update(ctx context.Context, actor string, fn func(w *work) error) error {
+	s.freed.Store(true)
+	return s.add(ctx, actor, fn)
+}
+
+// add is update for what makes nothing free.
+func (s *Service) add(ctx context.Context, actor string, fn func(w *work) error) error {
 	var w *work
 	err := s.store.Update(ctx, func(tx *store.Tx) error {
 		w = &work{Tx: tx, actor: actor, now: s.now()}

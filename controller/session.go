@@ -48,17 +48,20 @@ func (s *Service) RunSessions(ctx context.Context) {
 func (s *Service) Session(ctx context.Context) error {
 	var w *work
 	var session api.Session
+	settled := !s.freed.Swap(false)
 	err := s.store.Update(ctx, func(tx *store.Tx) error {
 		w = &work{Tx: tx, actor: self, now: s.now()}
 		read, err := s.read(w)
 		if err != nil {
 			return err
 		}
+		read.in.Settled = settled
 		result := scheduling.Run(read.in)
 		session = api.NewSession(s.config.Cluster, read.in, result)
 		return w.apply(read, result)
 	})
 	if err != nil {
+		s.freed.Store(true)
 		return fmt.Errorf("session: %w", err)
 	}
 	s.last.Store(&session)
@@ -87,6 +90,7 @@ func (s *Service) Snapshot(ctx context.Context) (snapshot.Snapshot, error) {
 	var state snapshot.Snapshot
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
 		read, err := s.read(&work{Tx: tx, now: s.now()})
+		read.in.Settled = !s.freed.Load()
 		state = snapshot.Of(s.config.Cluster, read.in)
 		return err
 	})
@@ -278,7 +282,7 @@ func (w *work) replaceDemand(demand []cluster.Demand) error {
 	for _, d := range demand {
 		var before any
 		if i := slices.IndexFunc(old, func(o cluster.Demand) bool { return cluster.CompareDemand(d, o) == 0 }); i >= 0 {
-			if old[i].Units == d.Units && slices.Equal(old[i].Jobs, d.Jobs) {
+			if old[i].Units == d.Units && old[i].Price == d.Price && slices.Equal(old[i].Jobs, d.Jobs) {
 				continue
 			}
 			before = old[i]

@@ -355,7 +355,7 @@ func (e *Engine) tokenNeeds(tokens map[string]int64) (needs []tokenNeed, never v
 			continue
 		}
 		if most := e.ceiling(i); units > most && never.code == "" {
-			never = overCeiling(name, units, most)
+			never = overCeiling(&e.resources[i], units, most)
 		}
 		needs = append(needs, tokenNeed{pool: i, units: units})
 	}

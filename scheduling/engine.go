@@ -59,7 +59,16 @@ type host struct {
 	kind           int32
 	jobs           int32
 	size, free     []int64
+	none           []int64 // as much as is free on a host that a job has alone
 	idleSince      cluster.Time
+}
+
+// left is what other jobs can have of the host: nothing where one has it alone.
+func (h *host) left() []int64 {
+	if h.free[len(h.free)-1] > 0 {
+		return h.free
+	}
+	return h.none
 }
 
 // model is hosts of one kind and size that take jobs.
@@ -109,7 +118,7 @@ func New(in Input) *Engine {
 	for i := range in.Jobs {
 		e.submit(&in.Jobs[i])
 	}
-	e.freed = true // nobody knows since when the reservations stand
+	e.freed = !in.Settled
 	return e
 }
 
@@ -137,10 +146,10 @@ func (e *Engine) takeHosts(hosts []Host) {
 	hosts = slices.Clone(hosts)
 	slices.SortFunc(hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
 	d := e.dims.count()
-	flat := make([]int64, 2*d*len(hosts))
+	flat, none := make([]int64, 2*d*len(hosts)), make([]int64, d)
 	for i := range hosts {
 		h := &hosts[i]
-		taken := host{name: h.Name, template: h.Template, closed: h.Closed, idleSince: h.IdleSince}
+		taken := host{name: h.Name, template: h.Template, closed: h.Closed, idleSince: h.IdleSince, none: none}
 		taken.size, flat = flat[:d:d], flat[d:]
 		taken.free, flat = flat[:d:d], flat[d:]
 		e.dims.size(taken.size, h.Capacity)

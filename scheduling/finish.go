@@ -253,8 +253,16 @@ func (s *session) unplaced() []Unplaced {
 		u     Unplaced
 	}
 	rows := make([]row, 0, len(s.heldBack)+len(s.verdicts))
+	known := map[verdict]int{}
 	for _, h := range s.heldBack {
-		rows = append(rows, row{h.first, Unplaced{Code: h.why.code, Why: h.why.why, Change: h.why.change, Jobs: []int64{h.first.id}, Count: h.first.count}})
+		i, seen := known[h.why]
+		if !seen {
+			i = len(rows)
+			known[h.why] = i
+			rows = append(rows, row{h.first, Unplaced{Code: h.why.code, Why: h.why.why, Change: h.why.change}})
+		}
+		rows[i].u.Jobs = append(rows[i].u.Jobs, h.first.id)
+		rows[i].u.Count += h.first.count
 	}
 	ids := make([]int64, 0, s.entries())
 	for _, c := range s.e.classes {
@@ -361,6 +369,9 @@ func (s *session) neededHosts() []bool {
 	}
 	for _, c := range s.classes {
 		for _, p := range c.promises {
+			if p.at >= forever {
+				continue // nobody knows when, and till then it costs
+			}
 			for _, h := range p.hosts {
 				needed[h] = true
 			}

@@ -16,7 +16,10 @@ type Input struct {
 	// Reservations are those that stand, as the last session of the conservative
 	// order answered them.
 	Reservations []Reservation `json:"reservations,omitempty"`
-	Jobs         []cluster.Job `json:"jobs"` // the waiting ones
+	// Settled tells that nothing has become free since they were made: then they
+	// stand as they are, else earlier places are looked for.
+	Settled bool          `json:"settled,omitempty"`
+	Jobs    []cluster.Job `json:"jobs"` // the waiting ones
 	// Templates, Quotas and Offers are the catalog, as the providers published it.
 	Templates  []cluster.Template `json:"templates,omitempty"`
 	Quotas     []cluster.Quota    `json:"quotas,omitempty"`

@@ -156,7 +156,7 @@ func headroomOf(lender string, r *Resource, offers []cluster.Offer, now cluster.
 	case now < offer.BackoffUntil:
 		return offer, 0, fmt.Sprintf("%s refused and is left alone until %s", lender, offer.BackoffUntil.Stamp())
 	}
-	return offer, headroomNow(offer, r.Loans), lender + " has no more headroom now"
+	return offer, headroomNow(offer, r.Loans), lender + " has no more headroom than that"
 }
 
 // headroomNow is what an offer still allows: our own requests since it was

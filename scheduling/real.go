@@ -9,7 +9,9 @@ import (
 // placeReal takes the waiting jobs in order, and starts what real capacity and
 // the reservations of earlier jobs allow.
 func (s *session) placeReal() {
-	s.sleepers = s.sleepers[:0]
+	for i := range s.sleepers {
+		s.sleepers[i] = s.sleepers[i][:0]
+	}
 	for len(s.queue) > 0 {
 		c := s.queue[0].class
 		if c.never.code != "" {
@@ -30,28 +32,42 @@ func (s *session) placeReal() {
 			continue
 		}
 		if s.queue.pop(); !c.pass.noHost && s.e.policy.reserves() == 0 {
-			s.sleepers = append(s.sleepers, c)
+			s.sleep(c)
 		}
 	}
+}
+
+// sleep lays a class aside that waits for tokens, until the host that would take
+// its next job gets another.
+func (s *session) sleep(c *class) {
+	for len(s.sleepers) < len(s.e.hosts) {
+		s.sleepers = append(s.sleepers, nil)
+	}
+	s.sleepers[c.pass.witness] = append(s.sleepers[c.pass.witness], c)
 }
 
 // wake looks after the start of a job for classes that lacked tokens only, and
 // now lack a host too: the next of their jobs, in order, lets no other pass.
 func (s *session) wake(started entry) {
-	kept := s.sleepers[:0]
-	for _, c := range s.sleepers {
-		if s.stillFits(c) {
-			kept = append(kept, c)
-			continue
-		}
-		for !c.atEnd(c.pass.cursor) && c.at(c.pass.cursor).before(started) {
-			c.pass.cursor = cursor{entry: c.pass.cursor.entry + 1}
-		}
-		if !c.atEnd(c.pass.cursor) {
-			s.queue.push(c)
+	if len(s.sleepers) == 0 {
+		return
+	}
+	for _, h := range s.e.runs[len(s.e.runs)-1].hosts {
+		sleepers := s.sleepers[h]
+		s.sleepers[h] = nil
+		for _, c := range sleepers {
+			if s.stillFits(c) {
+				s.sleep(c)
+				continue
+			}
+			for !c.atEnd(c.pass.cursor) && c.at(c.pass.cursor).before(started) {
+				c.pass.cursor = cursor{entry: c.pass.cursor.entry + 1}
+			}
+			if !c.atEnd(c.pass.cursor) {
+				s.queue.push(c)
+			}
 		}
 	}
-	s.sleepers = kept
 }
 
 // stillFits tells whether hosts that took a job of the class still do.
@@ -143,7 +159,7 @@ func (s *session) start(c *class, choice int32) {
 	for _, h := range r.hosts {
 		e.occupy(h, c.need, 1)
 		shelf := &s.shelves[e.hosts[h].kind]
-		copy(shelf.bins.free(int(s.leaf[h])), e.hosts[h].free)
+		copy(shelf.bins.free(int(s.leaf[h])), e.hosts[h].left())
 		shelf.bins.changed(int(s.leaf[h]))
 		s.names = append(s.names, e.hosts[h].name)
 	}
@@ -185,6 +201,7 @@ func (s *session) mustWait(c *class) (more bool) {
 func (s *session) promise(c *class, p promise) {
 	s.occupyLines(c, p.at, c.end(p.at), p.hosts, p.choice, 1)
 	c.promises = append(c.promises, p)
+	slices.SortStableFunc(c.promises, earlier)
 	s.promises++
 }
 

@@ -20,11 +20,12 @@ func unknownResource(name string) verdict {
 	}
 }
 
-func overCeiling(name string, units, ceiling int64) verdict {
-	return verdict{
-		Never, fmt.Sprintf("needs %d %s; the limits allow %d at most", units, name, ceiling),
-		fmt.Sprintf("own more %s, or raise its max_borrowed", name),
+func overCeiling(r *Resource, units, ceiling int64) verdict {
+	change := "own more " + r.Name
+	if r.Elastic != nil {
+		change += ", or raise its max_borrowed"
 	}
+	return verdict{Never, fmt.Sprintf("needs %d %s; the limits allow %d at most", units, r.Name, ceiling), change}
 }
 
 func unknownCountable(name string, n int64) verdict {
@@ -38,16 +39,19 @@ func badConstraint(err error) verdict {
 	return verdict{Never, "has a constraint that cannot be read: " + err.Error(), "submit it with another constraint"}
 }
 
-func waitsForJob(id int64) verdict {
-	return verdict{WaitJobs, fmt.Sprintf("starts only after job %d has ended", id), fmt.Sprintf("job %d must end", id)}
+func waitsForJobs(ids []int64) verdict {
+	return verdict{WaitJobs, "starts only after the end of " + jobList(ids), jobList(ids) + " must end"}
 }
 
-func waitsInRing(id int64) verdict {
-	return verdict{Never, fmt.Sprintf("starts only after job %d has ended, which waits for itself over other jobs", id), "one of those jobs must be submitted without waiting"}
+func waitsInRing(ids []int64) verdict {
+	return verdict{
+		Never, fmt.Sprintf("starts only after the end of %s, which %s, over others, for itself", jobList(ids), waits(ids)),
+		"one of those jobs must be submitted without waiting",
+	}
 }
 
 func waitsForStart(at cluster.Time) verdict {
-	return verdict{WaitStart, "starts at " + at.Stamp() + " at the earliest", "that time must come"}
+	return verdict{WaitStart, "starts at " + at.String() + " at the earliest", "that time must come"}
 }
 
 // belowThreshold explains a job that asks for nothing yet: in each scope in which
@@ -65,11 +69,11 @@ func (s *session) belowThreshold(c *class, lacks verdict) verdict {
 // scopeText says what would meet one of the thresholds of a scope, and tells
 // whether one is met.
 func (s *session) scopeText(sc scope) (text string, met bool) {
-	for _, t := range s.e.thresholds {
+	for i, t := range s.e.thresholds {
 		if t.scope() != sc {
 			continue
 		}
-		n := s.waitingFor(t)
+		n := s.waited[i]
 		met = met || n >= t.Jobs
 		where := "for " + t.Resource
 		if t.Queue != "" {

@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,26 +116,43 @@ func (e *Engine) needText(c *class) string {
 	return text
 }
 
-// freeText says what the hosts that the class may use have free at most, after
-// what earlier jobs take.
-func (s *session) freeText(c *class) string {
+// leftText says what of the needs of a class is left on the hosts that it may
+// use, after what earlier jobs take.
+func (s *session) leftText(c *class) string {
 	most := make([]int64, s.e.dims.count())
-	up := 0
+	up, fit := 0, int64(0)
 	for _, k := range c.kinds {
 		shelf := &s.supply.real[k]
 		up += len(shelf.hosts)
+		fit += shelf.room(c.need, c.nodes)
 		grow(most, shelf.bins.most[shelf.bins.dims:2*shelf.bins.dims])
 	}
-	if up == 0 {
+	hosts := fmt.Sprintf("the %d hosts that could take it", up)
+	if up == 1 {
+		hosts = "the one host that could take it"
+	}
+	switch last := len(most) - 1; {
+	case up == 0:
 		if closed := s.closedFor(c); closed != nil {
 			return closed.closedText()
 		}
-		return "no host that it may use is up"
+		return "no host that could take it is up"
+	case fit > 0:
+		return fmt.Sprintf("of %s %d have that left", hosts, fit)
+	case most[last] < c.need[last] && c.job.Exclusive:
+		return "none of " + hosts + " is without jobs"
+	case most[last] < c.need[last]:
+		return "each of " + hosts + " is one job's alone"
 	}
-	if c.job.Exclusive && most[len(most)-1] < wholeHost {
-		return fmt.Sprintf("none of %d hosts that it may use is without jobs", up)
+	for d, n := range c.need { // only what lacks is told, if one thing does
+		if n <= most[d] {
+			most[d] = -1
+		}
 	}
-	return "the most that earlier jobs leave free on any is " + s.e.dims.text(most)
+	if text := s.e.dims.text(most); text != "" {
+		return fmt.Sprintf("the most left on any of %s is %s", hosts, text)
+	}
+	return "none of " + hosts + " has all that left"
 }
 
 // lacksHosts explains a job that finds no host and can get none.
@@ -142,24 +160,37 @@ func (s *session) lacksHosts(c *class) verdict {
 	if s.e.policy.reserves() > 0 && c.nodes == 1 && s.fitsNow(c) {
 		return s.couldStart(c) // it is others' reservations that keep it
 	}
-	v := verdict{WaitHosts, fmt.Sprintf("needs %s; %s", s.needText(c), s.freeText(c)), "running jobs must end"}
-	if c.pass.quiet {
-		return s.belowThreshold(c, v)
-	}
+	v := verdict{WaitHosts, fmt.Sprintf("needs %s; %s", s.needText(c), s.leftText(c)), "running jobs must end"}
 	if len(c.templates.list) == 0 {
 		return v
 	}
-	v.why += fmt.Sprintf(", and no more can be made of %s (%s)", s.templateNames(c.templates.list), s.headroomText(c))
-	v.change = "a provider must have more headroom"
-	if quota := s.usedUp(c); quota != "" {
-		v.change += ", or quota " + quota + " be raised"
+	if c.pass.quiet {
+		return s.belowThreshold(c, v)
 	}
+	enough := "no more"
+	if slices.ContainsFunc(c.templates.list, func(t int32) bool { return s.supply.available(t) > 0 }) {
+		enough = "not enough"
+	}
+	v.why += fmt.Sprintf(", and %s can be made of %s (%s)", enough, s.templateNames(c.templates.list), s.headroomText(c))
+	v.change = s.whatLimits(c)
 	if s.couldEver(c) {
 		v.change = "running jobs must end, or " + v.change
 	} else if closed := s.closedFor(c); closed != nil {
 		v.change = "host " + closed.name + " must be opened, or " + v.change
 	}
 	return v
+}
+
+// whatLimits says what would let more hosts be made for a class.
+func (s *session) whatLimits(c *class) string {
+	for _, t := range c.templates.list {
+		for _, q := range s.e.templates[t].quotas {
+			if charge := s.e.quotas[q].charge(s.e.templates[t].said); charge > 0 && s.supply.quota[q]/charge < s.supply.headroom[t] {
+				return "quota " + s.e.quotas[q].Name + " be raised"
+			}
+		}
+	}
+	return "a provider must have more headroom"
 }
 
 const named = 3
@@ -183,19 +214,6 @@ func (s *session) headroomText(c *class) string {
 		parts = append(parts, s.limitText(t))
 	}
 	return strings.Join(parts, "; ")
-}
-
-// usedUp names a quota that keeps the templates of a class from making more;
-// empty where none does.
-func (s *session) usedUp(c *class) string {
-	for _, t := range c.templates.list {
-		for _, q := range s.e.templates[t].quotas {
-			if s.supply.headroom[t] > 0 && s.supply.quota[q] < s.e.quotas[q].charge(s.e.templates[t].said) {
-				return s.e.quotas[q].Name
-			}
-		}
-	}
-	return ""
 }
 
 func (s *session) limitText(t int32) string {
@@ -226,18 +244,21 @@ func (s *session) served(c *class, o tokenOutcome, places []tally) verdict {
 	hosts, change := "", ""
 	for _, t := range places {
 		p := s.placeText(t)
+		if c.nodes > 1 {
+			p.why = joined(" ", fmt.Sprint(t.n), cmp.Or(p.why, "free now"))
+		}
 		if v.code == "" || p.code == WaitMade {
 			v.code = p.code
 		}
-		hosts, change = joined(" and ", hosts, p.why), joined(", ", change, p.change)
+		hosts, change = joined(", ", hosts, p.why), joined(", ", change, p.change)
 	}
 	switch {
 	case v.code == "":
 		return s.couldStart(c)
-	case hosts == "":
+	case change == "":
 		return v
 	case c.nodes > 1:
-		hosts = fmt.Sprintf("%d hosts %s", c.nodes, hosts)
+		hosts = "hosts: " + hosts
 	default:
 		hosts = "host " + hosts
 	}
@@ -303,7 +324,7 @@ func (s *session) reserved(c *class, p promise, lacks verdict) verdict {
 	}
 	why := fmt.Sprintf("needs %s%s; starts on %s %s", s.needText(c), s.tokenText(c, p.choice), text, s.whenText(p.at))
 	if p.at >= forever {
-		return verdict{lacks.code, joined("; ", lacks.why, "jobs without a time limit hold "+text), lacks.change}
+		return verdict{lacks.code, joined("; ", lacks.why, "runs on "+text+" once jobs without a time limit have ended"), lacks.change}
 	}
 	return verdict{WaitReserved, why, "the jobs that hold what it needs must end"}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"xce.internal/elastic/cluster"
 )
 
 // lacksTokens explains a job whose tokens no one can lend.
@@ -12,24 +14,43 @@ func (s *session) lacksTokens(c *class, choice int) verdict {
 	if !slices.ContainsFunc(shares, func(sh share) bool { return sh.lacking > 0 }) {
 		return behindTokens(shares)
 	}
-	var parts []string
-	change := "running jobs must give tokens back"
+	v := verdict{code: WaitTokens, change: "running jobs must give tokens back"}
+	helps := false // more demand would
 	for i := range shares {
 		if sh := &shares[i]; sh.lacking > 0 {
-			parts = append(parts, fmt.Sprintf("%s, %d coming%s", sh.whatIsFree(), sh.coming, s.borrowText(c, sh)))
-			if sh.pool.resource.Elastic != nil {
-				change = "running jobs must give tokens back, or a lender must have more"
-			}
+			v.why = joined("; ", v.why, fmt.Sprintf("%s, %d coming%s", sh.whatIsFree(), sh.coming, s.borrowText(c, sh)))
+			v.change = joined(", or ", v.change, s.remedy(sh.pool))
+			helps = helps || len(sh.pool.sources) > 0
 		}
 	}
-	v := verdict{WaitTokens, strings.Join(parts, "; "), change}
 	if len(c.choices) > 1 {
 		v.why += "; nor can another of its alternatives be had"
 	}
-	if c.pass.quiet {
+	if c.pass.quiet && helps {
 		return s.belowThreshold(c, v)
 	}
 	return v
+}
+
+// remedy says what would let more of a pool be borrowed.
+func (s *session) remedy(p *pool) string {
+	e := p.resource.Elastic
+	switch {
+	case e == nil:
+		return ""
+	case p.limited():
+		return fmt.Sprintf("max_borrowed of %s be raised", p.resource.Name)
+	}
+	again := cluster.Time(0)
+	for _, lender := range e.Lenders {
+		if offer, _ := cluster.FindOffer(s.e.offers, lender, p.resource.Name); offer.BackoffUntil > s.now && (again == 0 || offer.BackoffUntil < again) {
+			again = offer.BackoffUntil
+		}
+	}
+	if again > 0 {
+		return "a lender must have more, which is asked again at " + again.Stamp()
+	}
+	return "a lender must have more"
 }
 
 // behindTokens explains a job that could have its tokens if none waited before it.

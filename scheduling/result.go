@@ -14,8 +14,9 @@ type Result struct {
 	Idle []cluster.IdleSupply `json:"idle"`
 	// Clocks are the idle clocks after this session, by resource.
 	Clocks map[string]cluster.IdleClock `json:"clocks"`
-	// Unplaced names every job that stays waiting, once; jobs that wait for the
-	// same are in one entry. Entries are in the order of their first jobs.
+	// Unplaced names every job that stays waiting, once, but arrays where their
+	// elements wait for different things; jobs with the same needs that wait for
+	// the same are in one entry. Entries are in the order of their first jobs.
 	Unplaced []Unplaced `json:"unplaced"`
 }
 

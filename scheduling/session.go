@@ -18,8 +18,10 @@ type session struct {
 	shelves []realShelf
 	leaf    []int32
 	queue   classHeap
-	// sleepers are classes that wait for tokens under fcfs, and had a host.
-	sleepers []*class
+	// sleepers are classes that wait for tokens under fcfs, by a host that would
+	// take their next job.
+	sleepers [][]*class
+	waited   []int64 // by threshold, how many jobs have waited long enough
 	lines    timelines
 
 	starts   []Start
@@ -89,7 +91,7 @@ func (s *session) shelve() {
 		shelf := &s.shelves[k]
 		shelf.bins.reset(e.dims.count(), len(shelf.hosts))
 		for _, h := range shelf.hosts {
-			shelf.bins.push(e.hosts[h].free)
+			shelf.bins.push(e.hosts[h].left())
 		}
 		shelf.bins.build()
 	}
@@ -109,12 +111,12 @@ func (s *session) letGo() {
 	kept := e.held[:0]
 	for i := range e.held {
 		job := e.held[i]
-		switch first := firstOf(job.After, awaited); {
-		case first != 0 && rings[job.ID]:
-			s.heldBack = append(s.heldBack, held{entryOf(&job), waitsInRing(first)})
+		switch left := among(job.After, awaited); {
+		case len(left) > 0 && rings[job.ID]:
+			s.heldBack = append(s.heldBack, held{entryOf(&job), waitsInRing(among(job.After, rings))})
 			kept = append(kept, job)
-		case first != 0:
-			s.heldBack = append(s.heldBack, held{entryOf(&job), waitsForJob(first)})
+		case len(left) > 0:
+			s.heldBack = append(s.heldBack, held{entryOf(&job), waitsForJobs(left)})
 			kept = append(kept, job)
 		case s.now < job.NotBefore:
 			s.heldBack = append(s.heldBack, held{entryOf(&job), waitsForStart(job.NotBefore)})
@@ -123,6 +125,7 @@ func (s *session) letGo() {
 			e.enqueue(&job)
 		}
 	}
+	slices.SortFunc(s.heldBack, func(a, b held) int { return compareEntries(a.first, b.first) })
 	clear(e.held[len(kept):])
 	e.held = kept
 	s.makeQueue()
@@ -235,12 +238,12 @@ func (e *Engine) rings() map[int64]bool {
 	return left
 }
 
-// firstOf answers the first of the jobs that is alive, or 0.
-func firstOf(jobs []int64, alive map[int64]bool) int64 {
+// among answers those of the jobs that are in a set.
+func among(jobs []int64, set map[int64]bool) (in []int64) {
 	for _, id := range jobs {
-		if alive[id] {
-			return id
+		if set[id] {
+			in = append(in, id)
 		}
 	}
-	return 0
+	return in
 }

@@ -31,8 +31,11 @@ func needsResource(job *cluster.Job, name string) bool {
 // counts, one threshold is met by the jobs that wait.
 func (s *session) metScopes() func(*class) bool {
 	met := map[scope]bool{}
+	s.waited = s.waited[:0]
 	for _, t := range s.e.thresholds {
-		met[t.scope()] = met[t.scope()] || s.waitingFor(t) >= t.Jobs
+		n := s.waitingFor(t)
+		s.waited = append(s.waited, n)
+		met[t.scope()] = met[t.scope()] || n >= t.Jobs
 	}
 	return func(c *class) bool {
 		return !slices.ContainsFunc(c.thresholds, func(sc scope) bool { return !met[sc] })
