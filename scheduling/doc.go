@@ -8,17 +8,19 @@
 //
 // Jobs are taken by priority, the highest first, then by id, which is the order
 // of arrival. A job takes all its hosts and all its tokens, or nothing. It tries
-// the hosts that the cluster owns before elastic ones, kinds with nothing that it
-// does not need before others, and full hosts before empty ones, so that elastic
-// hosts fall idle. Elements of an array are jobs of their own.
+// kinds of hosts with nothing that it does not need before others, among them the
+// hosts that the cluster owns before elastic ones, and full hosts before empty
+// ones, so that elastic hosts fall idle. Elements of an array are jobs of their own.
 //
 // # Real capacity
 //
 // What a job that cannot start does to those after it depends on the [Policy]:
 //
-//   - fcfs: one that waits for a host makes every later job wait, unless no host
-//     could take it even when empty. One that waits for tokens only keeps the free
-//     units of those to itself, and lets others pass that need none of them.
+//   - fcfs: one that waits for a host makes every later job wait, unless the hosts
+//     could not take it even when empty (one that needs several waits also for
+//     those that are coming or could be made). One that waits for tokens only keeps
+//     the free units of those to itself, of its first alternative where it has
+//     several, and lets others pass that need none of them.
 //   - easy: the first one gets a reservation, the earliest time at which its hosts
 //     and tokens are there together if every running job keeps its time limit.
 //     Others may start if they do not delay that. The reservation is made anew in

@@ -248,8 +248,32 @@ func (c *class) firstChoice() int {
 	return 0
 }
 
-// couldEver tells whether the hosts could take a job of the class once they are empty.
-func (s *session) couldEver(c *class) bool { return s.hostsThatTake(c) >= c.nodes }
+// couldEver tells whether the hosts could take a job of the class once they are
+// empty; one that needs several, together with those that are coming or could be
+// made now.
+func (s *session) couldEver(c *class) bool {
+	hosts := s.hostsThatTake(c)
+	if c.nodes > 1 && hosts > 0 && hosts < c.nodes {
+		hosts += s.expectedThatTake(c)
+		for _, t := range c.templates.list {
+			if tmpl := &s.e.templates[t]; s.now >= tmpl.BackoffUntil {
+				hosts += min(tmpl.Headroom, c.nodes)
+			}
+		}
+	}
+	return hosts >= c.nodes
+}
+
+// expectedThatTake answers how many expected hosts could take one node of a job
+// of the class.
+func (s *session) expectedThatTake(c *class) (hosts int64) {
+	for i := range s.e.expected {
+		if x := &s.e.expected[i]; covers(x.size, c.need) && slices.Contains(c.kinds, x.kind) {
+			hosts++
+		}
+	}
+	return hosts
+}
 
 // hostsThatTake answers how many hosts could take one node of a job of the class.
 func (s *session) hostsThatTake(c *class) (hosts int64) {

@@ -15,13 +15,7 @@ func (s *session) noPlaceEver(c *class) verdict {
 	if s.couldEver(c) || len(c.templates.list) > 0 {
 		return verdict{}
 	}
-	hosts := s.hostsThatTake(c)
-	for i := range s.e.expected {
-		if x := &s.e.expected[i]; covers(x.size, c.need) && slices.Contains(c.kinds, x.kind) {
-			hosts++
-		}
-	}
-	if hosts >= c.nodes {
+	if s.hostsThatTake(c)+s.expectedThatTake(c) >= c.nodes {
 		return verdict{}
 	}
 	what := s.needText(c)

@@ -58,7 +58,7 @@ type Unplaced struct {
 // Code is the kind of reason for which a job waits.
 type Code string
 
-// Codes, ranked: where several hold for one job, the first is told.
+// Codes, ranked from what a person must change to what needs patience.
 const (
 	Never        Code = "never"        // nothing that is configured could ever run it
 	WaitJobs     Code = "dependency"   // other jobs must end first
