@@ -60,6 +60,7 @@ fuzz: ## Fuzz what reads untrusted input, a minute each
 	go test -run '^$$' -fuzz FuzzClassify -fuzztime 60s ./providers
 	go test -run '^$$' -fuzz FuzzParse -fuzztime 60s ./cmd/xce-elastic/config
 	go test -run '^$$' -fuzz FuzzRead -fuzztime 60s -fuzzminimizetime 20x ./scheduling/snapshot
+	go test -run '^$$' -fuzz FuzzTracesAreReadOrRefused -fuzztime 60s ./scheduling/replay
 
 clean: ## Remove what was built and the example cluster's state
 	rm -rf $(BIN) .xce

@@ -312,10 +312,20 @@ func (e *Engine) newClass(job *cluster.Job, f *footprint) *class {
 	return c
 }
 
+// What a job takes that needs no tokens; shared, since most jobs are such.
+var (
+	noTokens         = [][]tokenNeed{nil}
+	noTokensPossible = []bool{true}
+)
+
 // tokenChoices works out what one job may take, and what of it can never be had.
 func (e *Engine) tokenChoices(f *footprint, job *cluster.Job) {
 	alternatives := job.Alternatives
-	if len(alternatives) == 0 {
+	switch {
+	case len(alternatives) == 0 && len(job.Tokens) == 0:
+		f.choices, f.possible = noTokens, noTokensPossible
+		return
+	case len(alternatives) == 0:
 		alternatives = []map[string]int64{nil}
 	}
 	var first verdict
