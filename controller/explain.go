@@ -95,11 +95,7 @@ func promised(job int64, last *api.Session) []string {
 		if r.Job != job {
 			continue
 		}
-		when := "as soon as jobs without a time limit have ended"
-		if r.At > 0 {
-			when = "at " + r.At.Stamp() + " at the latest, if every running job keeps its time limit"
-		}
-		return []string{fmt.Sprintf("It has a reservation: it starts on %s %s.", strings.Join(r.Hosts, ", "), when)}
+		return []string{fmt.Sprintf("It has a reservation: it starts on %s at %s at the latest, if every running job keeps its time limit.", strings.Join(r.Hosts, ", "), r.At.Stamp())}
 	}
 	return nil
 }

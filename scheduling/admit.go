@@ -139,7 +139,7 @@ func (s *session) offerChoice(i int, tokens []tokenNeed, quiet bool) (cost int64
 func (s *session) placeOnReal(classes []*class) {
 	s.queue = s.queue[:0]
 	for _, c := range classes {
-		c.pass.tried = place{}
+		c.pass.tried = spot{}
 		c.pass.cursor = c.skip(cursor{entry: c.head}, c.pass.skipped)
 		c.pass.cutAt = c.skip(c.pass.cursor, c.pass.admitted)
 		if !s.fitsNow(c) {
@@ -170,7 +170,7 @@ func (s *session) placeOnReal(classes []*class) {
 // takeReal takes free hosts for one job of the class: all that it needs or none.
 func (sp *supply) takeReal(c *class) bool {
 	if c.nodes == 1 {
-		for at := &c.pass.tried; at.kind < len(c.kinds); *at = (place{kind: at.kind + 1}) {
+		for at := &c.pass.tried; at.kind < len(c.kinds); *at = (spot{kind: at.kind + 1}) {
 			sh := &sp.real[c.kinds[at.kind]]
 			if at.bin = sh.bins.first(c.need, at.bin); at.bin >= 0 {
 				sh.take(at.bin, c.need)

@@ -9,9 +9,9 @@ import (
 	"xce.internal/elastic/cluster"
 )
 
-// tried is how many templates, the most promising by a rough count, are packed
+// mostTried is how many templates, the most promising by a rough count, are packed
 // to find the best.
-const tried = 8
+const mostTried = 8
 
 // pack places all items, and tells whether every job found a place: first those
 // that few templates allow, among them first the large ones; first on hosts that
@@ -144,7 +144,7 @@ func (sp *supply) choose(group []int32) (best bid, ok bool) {
 		}
 	}
 	slices.SortFunc(bids, compareBids)
-	for _, b := range bids[:min(tried, len(bids))] {
+	for _, b := range bids[:min(mostTried, len(bids))] {
 		for _, mixed := range []bool{false, true} {
 			if b := sp.try(b.template, mixed, group, rough); !ok || compareBids(b, best) < 0 {
 				best, ok = b, true

@@ -58,7 +58,7 @@ type classPass struct {
 	witness         int32 // a host that took a job of it
 	// tried is where the search for a host goes on: what did not take one of its
 	// jobs takes no later one.
-	tried place
+	tried spot
 	// quiet classes raise no demand: their threshold is not met. hopeless ones get
 	// no host, whatever others get.
 	quiet, hopeless bool
@@ -73,8 +73,8 @@ type classPass struct {
 	spans                     []span
 }
 
-// place is a bin on the shelf of a class's kind.
-type place struct{ kind, bin int }
+// spot is a bin on the shelf of a class's kind.
+type spot struct{ kind, bin int }
 
 // entry is a waiting job in the queue of its class.
 type entry struct {

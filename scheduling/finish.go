@@ -32,12 +32,13 @@ func (s *session) finish() Result {
 	return r
 }
 
-// forget drops what is kept for a job until one without a time limit has ended:
-// that is no promise, and is worked out anew each time. Elements of an array are
+// forget drops what is kept for a job until one without a time limit has ended, or
+// for longer than times can be written: that is no promise, and is worked out anew
+// each time. Elements of an array are
 // alike, so that the first gets the earliest promise.
 func (s *session) forget() {
 	for _, c := range s.e.classes {
-		c.promises = slices.DeleteFunc(c.promises, func(p promise) bool { return p.at >= forever })
+		c.promises = slices.DeleteFunc(c.promises, func(p promise) bool { return p.at > lastPromise })
 		slices.SortStableFunc(c.promises, earlier)
 	}
 }

@@ -100,7 +100,7 @@ func (s *session) startNow(c *class) bool {
 // findHosts finds the hosts for a job of the class.
 func (s *session) findHosts(c *class) bool {
 	s.found = s.found[:0]
-	for at := c.pass.tried; at.kind < len(c.kinds); at = (place{kind: at.kind + 1}) {
+	for at := c.pass.tried; at.kind < len(c.kinds); at = (spot{kind: at.kind + 1}) {
 		shelf := &s.shelves[c.kinds[at.kind]]
 		for i := shelf.bins.first(c.need, at.bin); i >= 0; i = shelf.bins.first(c.need, i+1) {
 			h := shelf.hosts[i]
@@ -108,7 +108,7 @@ func (s *session) findHosts(c *class) bool {
 				continue
 			}
 			if len(s.found) == 0 {
-				c.pass.tried, c.pass.witness = place{at.kind, i}, h
+				c.pass.tried, c.pass.witness = spot{at.kind, i}, h
 			}
 			if s.found = append(s.found, h); int64(len(s.found)) == c.nodes {
 				return true

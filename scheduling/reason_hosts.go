@@ -121,10 +121,6 @@ func (s *session) leftText(c *class) string {
 		fit += shelf.room(c.need, c.nodes)
 		grow(most, shelf.bins.most[shelf.bins.dims:2*shelf.bins.dims])
 	}
-	hosts := fmt.Sprintf("the %d hosts that could take it", up)
-	if up == 1 {
-		hosts = "the one host that could take it"
-	}
 	switch last := len(most) - 1; {
 	case up == 0:
 		if closed := s.closedFor(c); closed != nil {
@@ -132,11 +128,11 @@ func (s *session) leftText(c *class) string {
 		}
 		return "no host that could take it is up"
 	case fit > 0:
-		return fmt.Sprintf("of %s %d have that left", hosts, fit)
+		return fmt.Sprintf("only %d of %d hosts have that left", fit, up)
 	case most[last] < c.need[last] && c.job.Exclusive:
-		return "none of " + hosts + " is without jobs"
+		return hostsHave(up) + " jobs already"
 	case most[last] < c.need[last]:
-		return "each of " + hosts + " is one job's alone"
+		return hostsHave(up) + " a job that shares with no other"
 	}
 	for d, n := range c.need { // only what lacks is told, if one thing does
 		if n <= most[d] {
@@ -144,9 +140,17 @@ func (s *session) leftText(c *class) string {
 		}
 	}
 	if text := s.e.dims.text(most); text != "" {
-		return fmt.Sprintf("the most left on any of %s is %s", hosts, text)
+		return fmt.Sprintf("%s at most %s left", hostsHave(up), text)
 	}
-	return "none of " + hosts + " has all that left"
+	return hostsHave(up) + " not all of that left together"
+}
+
+// hostsHave begins a sentence about the hosts that could take a job.
+func hostsHave(n int) string {
+	if n == 1 {
+		return "the 1 host that could take it has"
+	}
+	return fmt.Sprintf("the %d hosts that could take it have", n)
 }
 
 // lacksHosts explains a job that finds no host and can get none.

@@ -40,7 +40,7 @@ type session struct {
 	hosts    []madeHosts
 	classes  []*class // those with waiting jobs that could ever run
 	verdicts []verdict
-	heldBack []held
+	heldBack []heldJob
 }
 
 // realShelf is the hosts of one kind that take jobs, the fullest first.
@@ -97,8 +97,8 @@ func (s *session) shelve() {
 	}
 }
 
-// held is a waiting job that may not start yet, and why.
-type held struct {
+// heldJob is a waiting job that may not start yet, and why.
+type heldJob struct {
 	first entry
 	why   verdict
 }
@@ -113,19 +113,19 @@ func (s *session) letGo() {
 		job := e.held[i]
 		switch left := among(job.After, awaited); {
 		case len(left) > 0 && rings[job.ID]:
-			s.heldBack = append(s.heldBack, held{entryOf(&job), waitsInRing(among(job.After, rings))})
+			s.heldBack = append(s.heldBack, heldJob{entryOf(&job), waitsInRing(among(job.After, rings))})
 			kept = append(kept, job)
 		case len(left) > 0:
-			s.heldBack = append(s.heldBack, held{entryOf(&job), waitsForJobs(left)})
+			s.heldBack = append(s.heldBack, heldJob{entryOf(&job), waitsForJobs(left)})
 			kept = append(kept, job)
 		case s.now < job.NotBefore:
-			s.heldBack = append(s.heldBack, held{entryOf(&job), waitsForStart(job.NotBefore)})
+			s.heldBack = append(s.heldBack, heldJob{entryOf(&job), waitsForStart(job.NotBefore)})
 			kept = append(kept, job)
 		default:
 			e.enqueue(&job)
 		}
 	}
-	slices.SortFunc(s.heldBack, func(a, b held) int { return compareEntries(a.first, b.first) })
+	slices.SortFunc(s.heldBack, func(a, b heldJob) int { return compareEntries(a.first, b.first) })
 	clear(e.held[len(kept):])
 	e.held = kept
 	s.makeQueue()
@@ -134,6 +134,7 @@ func (s *session) letGo() {
 // makeQueue makes all classes ready, and forgets those of which no job waits.
 func (s *session) makeQueue() {
 	e := s.e
+	e.rejoin()
 	s.queue = slices.Grow(s.queue[:0], len(e.classes))
 	waiting := e.classes[:0]
 	for _, c := range e.classes {
@@ -155,6 +156,26 @@ func (s *session) makeQueue() {
 	e.classes = waiting
 	e.forgetFootprints()
 	s.queue.build()
+}
+
+// rejoin puts jobs whose reservations are void back among their like.
+func (e *Engine) rejoin() {
+	for _, c := range e.classes {
+		if !c.alone || len(c.promises) > 0 || c.empty() {
+			continue
+		}
+		like, known := e.classIndex[c.key]
+		if !known {
+			c.alone = false
+			e.classIndex[c.key] = c
+			continue
+		}
+		e.list(like)
+		for _, waiting := range c.queue[c.head:] {
+			like.add(waiting)
+		}
+		c.queue, c.head, c.waiting = nil, 0, 0
+	}
 }
 
 // forgetFootprints drops those of jobs that are gone, once they are many.

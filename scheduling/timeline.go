@@ -7,6 +7,9 @@ import (
 	"xce.internal/elastic/cluster"
 )
 
+// lastPromise is the last instant of the year 9999.
+const lastPromise cluster.Time = 253_402_300_799_999
+
 // overtime is when a job that is past its time limit is counted to end: any
 // moment, but not now.
 const overtime = cluster.Second

@@ -242,28 +242,18 @@ type Session struct {
 	Starts []scheduling.Start   `json:"starts"`
 	Demand []cluster.Demand     `json:"demand"`
 	Idle   []cluster.IdleSupply `json:"idle"`
-	// Reservations say when waiting jobs start at the latest; without a time
-	// where jobs without a time limit must end first.
+	// Reservations say when waiting jobs start at the latest.
 	Reservations []scheduling.Reservation `json:"reservations"`
 	Unplaced     []scheduling.Unplaced    `json:"unplaced"`
 }
 
 // NewSession answers what a session on a state came to.
 func NewSession(name string, in scheduling.Input, r scheduling.Result) Session {
-	s := Session{
+	return Session{
 		Cluster: name, At: in.Now, Policy: in.Policy, Starts: listed(r.Starts), Demand: listed(r.Demand), Idle: listed(r.Idle),
-		Reservations: append([]scheduling.Reservation{}, r.Reservations...), Unplaced: listed(r.Unplaced),
+		Reservations: listed(r.Reservations), Unplaced: listed(r.Unplaced),
 	}
-	for i := range s.Reservations {
-		if s.Reservations[i].At > lastTime {
-			s.Reservations[i].At = 0
-		}
-	}
-	return s
 }
-
-// lastTime is the last time that can be written.
-const lastTime cluster.Time = 253_402_300_799_999
 
 // listed answers an empty list for none, which is no null in JSON.
 func listed[T any](list []T) []T {

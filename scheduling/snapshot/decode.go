@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"xce.internal/elastic/cluster"
 )
 
 // decoder fills Go values from JSON that is well formed, and finds every value
@@ -61,9 +63,9 @@ func (d *decoder) value(v reflect.Value) {
 	begin := d.at
 	if text, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		if next != '"' {
-			d.wrong(next, "text in quotes")
+			d.wrong(next, textForm(text))
 		} else if err := text.UnmarshalText([]byte(d.text())); err != nil {
-			d.fault(begin, err.Error(), "write it so")
+			d.fault(begin, err.Error(), "write "+textForm(text))
 		}
 		return
 	}
@@ -98,6 +100,17 @@ func (d *decoder) value(v reflect.Value) {
 	default:
 		d.wholeNumber(v)
 	}
+}
+
+// textForm says how times and lengths of time are written.
+func textForm(v encoding.TextUnmarshaler) string {
+	switch v.(type) {
+	case *cluster.Duration:
+		return `text with a unit, as in "60m"`
+	case *cluster.Time:
+		return `text such as "2026-01-31T08:00:00Z"`
+	}
+	return "text in quotes"
 }
 
 // wrong notes a value of the wrong kind, and skips it.

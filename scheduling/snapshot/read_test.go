@@ -113,6 +113,7 @@ func TestAFileThatIsNoSnapshotIsRefusedWithLineAndColumn(t *testing.T) {
 		{"a word", ` "x"`, "x.json:1:2: format: this is no snapshot"},
 		{"another format", "{\n \"format\": \"other\", \"version\": 1}", "x.json:2:12: format: this is no snapshot"},
 		{"a later version", strings.Replace(small, `"version": 1`, `"version": 2`, 1), "x.json:1:39: version: version 2 is not known; use a program as new as the one that saved it"},
+		{"a version as text", strings.Replace(small, `"version": 1`, `"version": "1"`, 1), "x.json:1:39: version: it is text; write 1"},
 		{"no version", `{"format": "xce-snapshot"}`, "x.json:1:1: version: version (none) is not known"},
 		{"nested without end", strings.Repeat("[", 20_000), "x.json:1:10001: "},
 	}
@@ -123,6 +124,15 @@ func TestAFileThatIsNoSnapshotIsRefusedWithLineAndColumn(t *testing.T) {
 				t.Errorf("got %q, want %q", r.Faults, test.want)
 			}
 		})
+	}
+}
+
+func TestAFileWithAByteOrderMarkIsReadAsWithout(t *testing.T) {
+	if got, want := taken(t, "\ufeff"+file(t, "small.json")), taken(t, file(t, "small.json")); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if r := refused(t, "\ufeff{]"); !strings.HasPrefix(r.Faults[0], "x.json:1:2: ") {
+		t.Errorf("got %q", r.Faults)
 	}
 }
 
@@ -156,9 +166,10 @@ func TestValuesOfTheWrongKindAreRefusedWithLineColumnAndPath(t *testing.T) {
 		{"null for an object", `"policy": {"order": "conservative", "depth": 10}`, `"policy": null`, `x.json:8:15: state.policy: it is null; write an object`},
 		{"a list for a map", `{"site": "z1"}`, `["site"]`, `state.hosts[0].attributes: it is a list; write an object`},
 		{"text for a count in a map", `{"gpus": 2}`, `{"gpus": "two"}`, `state.hosts[0].countables.gpus: it is text; write a whole number`},
-		{"a length of time without a unit", `"latency": "40s"`, `"latency": "40"`, `state.offers[0].latency: duration "40" is not a number with a unit`},
-		{"a number for a length of time", `"latency": "40s"`, `"latency": 40`, `state.offers[0].latency: it is a number; write text in quotes`},
-		{"no time", `"requested": "2026-01-01T07:59:00.000Z"`, `"requested": "yesterday"`, `state.expected[0].requested: time "yesterday" is not RFC 3339`},
+		{"a length of time without a unit", `"latency": "40s"`, `"latency": "40"`, `state.offers[0].latency: duration "40" is not a number with a unit (as in 90s, 30m, 4h); write text with a unit, as in "60m"`},
+		{"a number for a length of time", `"latency": "40s"`, `"latency": 40`, `state.offers[0].latency: it is a number; write text with a unit, as in "60m"`},
+		{"no time", `"requested": "2026-01-01T07:59:00.000Z"`, `"requested": "yesterday"`, `state.expected[0].requested: time "yesterday" is not RFC 3339 (as in 2026-01-31T08:00:00Z); write text such as "2026-01-31T08:00:00Z"`},
+		{"a length of time that is too long", `"latency": "40s"`, `"latency": "9999999h"`, `state.offers[0].latency: duration "9999999h" is too long; write text`},
 		{"no key", `{"gpus": 2}`, `{"": true}`, `state.hosts[0].countables."": it is a truth value`},
 	}
 	full := file(t, "full.json")

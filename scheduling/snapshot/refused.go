@@ -101,6 +101,9 @@ func foreign(data []byte) (fault, bool) {
 			remedy: fmt.Sprintf("save one with `xce-elastic snapshot`: it has the format %q", Format),
 		}, true
 	}
+	if len(head.Version) > 0 && head.Version[0] == '"' {
+		return fault{at: find(data, "version"), path: "version", what: "it is text", remedy: fmt.Sprintf("write %d", Version)}, true
+	}
 	if string(head.Version) != fmt.Sprint(Version) {
 		return fault{
 			at: find(data, "version"), path: "version", what: fmt.Sprintf("version %s is not known", versionText(head.Version)),

@@ -49,6 +49,7 @@ func read(name string, from io.Reader, most int64) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("read snapshot %s: %w", name, err)
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors write this mark
 	s, faults := parse(data, most)
 	if len(faults) > 0 {
 		return Snapshot{}, refuse(name, data, faults)
