@@ -30,7 +30,8 @@
 //     earlier time if one is left among all others, in the order of the jobs, once.
 //     A promise is broken only by a job that runs beyond its limit.
 //
-// A job without a time limit counts as one that never ends. One that is past its
+// Reservations count on hosts that have joined, not on those that are coming or
+// could be made. A job without a time limit counts as one that never ends. One that is past its
 // limit counts as one that ends any moment, but not now.
 //
 // # Equal times
