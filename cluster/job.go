@@ -98,6 +98,9 @@ const (
 	longestTime = 10 * 366 * 24 * Hour
 )
 
+// ConstraintRemedy is what to do about a constraint that cannot be read.
+const ConstraintRemedy = `write features joined by & | ! and parentheses, as in "avx512 & !old"`
+
 // Validate checks s by itself and against the resources and hosts it would
 // have to run on: what can never run is refused, naming the limit.
 func (s JobSpec) Validate(resources []SharedResource, hosts []Host) Problems {
@@ -130,21 +133,25 @@ func (s JobSpec) ValidateShape(at string) Problems {
 	if len(s.Constraint) > mostConstraint {
 		ps.add(at+"constraint", fmt.Sprintf("the constraint has %d bytes", len(s.Constraint)), fmt.Sprintf("write at most %d", mostConstraint))
 	} else if _, err := ParseConstraint(s.Constraint); err != nil {
-		ps.add(at+"constraint", err.Error(), `write features joined by & | ! and parentheses, as in "avx512 & !old"`)
+		ps.add(at+"constraint", err.Error(), ConstraintRemedy)
 	}
 	if len(s.Alternatives) > mostAlternatives {
 		ps.add(at+"alternatives", fmt.Sprintf("there are %d alternatives", len(s.Alternatives)), fmt.Sprintf("give at most %d", mostAlternatives))
 	}
 	ps.length(at+"time_limit", s.TimeLimit)
 	ps.after(at+"after", s.After)
-	ps.notNegative(at+"not_before", int64(s.NotBefore))
+	if s.NotBefore < 0 {
+		ps.add(at+"not_before", "the time is before 1970", "write a time such as 2026-01-31T08:00:00Z")
+	}
 	ps.count(at+"array", s.Array, mostElements)
 	return ps
 }
 
 func (ps *Problems) length(path string, d Duration) {
-	ps.notNegative(path, int64(d))
-	if d > longestTime {
+	switch {
+	case d < 0:
+		ps.add(path, fmt.Sprintf("%s is negative", d), "write a length of time such as 30m, or leave it out")
+	case d > longestTime:
 		ps.add(path, fmt.Sprintf("%s is longer than %s", d, longestTime), "write less, or leave it out")
 	}
 }
@@ -249,6 +256,8 @@ func (ps *Problems) fits(s JobSpec, hosts []Host) {
 		}
 	}
 	switch name := lacking(s.Countables, most.Countables); {
+	case s.MemoryMB > most.MemoryMB && s.CPUs <= most.CPUs:
+		ps.add("memory_mb", fmt.Sprintf("no host can ever give %d MB; the most on any is %d MB", s.MemoryMB, most.MemoryMB), "ask for what one host has")
 	case !large:
 		ps.add("cpus", fmt.Sprintf("no host can ever run %d cpus with %d MB; the largest have %d cpus and %d MB", s.CPUs, s.MemoryMB, most.CPUs, most.MemoryMB),
 			"ask for what one host has")

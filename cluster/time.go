@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -82,7 +83,7 @@ func (t *Time) UnmarshalText(text []byte) error {
 	}
 	std, err := time.Parse(time.RFC3339Nano, string(text))
 	if err != nil {
-		return fmt.Errorf("time %q is not RFC 3339 (as in 2026-01-31T08:00:00Z): %w", text, err)
+		return fmt.Errorf("time %q is not RFC 3339 (as in 2026-01-31T08:00:00Z)", text)
 	}
 	*t = TimeOf(std)
 	return nil
@@ -100,12 +101,18 @@ func (d Duration) String() string { return d.Std().String() }
 // MarshalText implements encoding.TextMarshaler.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
+// lengthPattern is what time.ParseDuration takes, but for its limit.
+var lengthPattern = regexp.MustCompile(`^[-+]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$`)
+
 // UnmarshalText implements encoding.TextUnmarshaler. It refuses what
 // time.ParseDuration refuses and what is finer than a millisecond.
 func (d *Duration) UnmarshalText(text []byte) error {
 	std, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("duration %q is not a number with a unit (as in 90s, 30m, 4h): %w", text, err)
+		if lengthPattern.Match(text) {
+			return fmt.Errorf("duration %q is too long", text)
+		}
+		return fmt.Errorf("duration %q is not a number with a unit (as in 90s, 30m, 4h)", text)
 	}
 	if std%time.Millisecond != 0 {
 		return fmt.Errorf("duration %q is finer than a millisecond; write whole milliseconds", text)

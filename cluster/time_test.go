@@ -113,6 +113,9 @@ func TestDurationsAreReadAsPeopleWriteThem(t *testing.T) {
 		{text: "90", fault: `duration "90" is not a number with a unit (as in`},
 		{text: "", fault: "is not a number with a unit"},
 		{text: "3 days", fault: "is not a number with a unit"},
+		{text: "9999999h", fault: `duration "9999999h" is too long`},
+		{text: "-9999999h1.5m", fault: "is too long"},
+		{text: ".h", fault: "is not a number with a unit"},
 	}
 	for _, test := range tests {
 		t.Run(test.text, func(t *testing.T) {

@@ -31,8 +31,8 @@
 //     A promise is broken only by a job that runs beyond its limit.
 //
 // Reservations count on hosts that have joined, not on those that are coming or
-// could be made. A job without a time limit counts as one that never ends. One that is past its
-// limit counts as one that ends any moment, but not now.
+// could be made. A job without a time limit counts as one that never ends, and one
+// that is past its limit as one that ends any moment, but not now.
 //
 // # Equal times
 //

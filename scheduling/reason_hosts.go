@@ -248,7 +248,10 @@ func (s *session) served(c *class, o tokenOutcome, places []tally) verdict {
 		if v.code == "" || p.code == WaitMade {
 			v.code = p.code
 		}
-		hosts, change = joined(", ", hosts, p.why), joined(", ", change, p.change)
+		hosts = joined(", ", hosts, p.why)
+		if !strings.Contains(change, p.change) {
+			change = joined(", ", change, p.change)
+		}
 	}
 	switch {
 	case v.code == "":

@@ -21,6 +21,9 @@ func newJobs() *cobra.Command {
 	state := cmd.Flags().String("state", "", "only those waiting, running, done, failed or timeout")
 	format := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !slices.Contains([]string{"", "waiting", "running", "done", "failed", "timeout"}, *state) {
+			return fmt.Errorf("--state %s: there is no such state; write waiting, running, done, failed or timeout", *state)
+		}
 		c, err := loadAndConnect(cmd)
 		if err != nil {
 			return err
@@ -29,14 +32,24 @@ func newJobs() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return format.print(cmd, jobs, func(t *table) {
-			t.row("JOB", "NAME", "STATE", "USER", "TOKENS", "CPUS", "HOST", "SUBMITTED", "STARTED", "ENDED", "WHY")
-			for _, j := range jobs {
-				t.row(j.ID, dash(j.Name), j.State, j.User, tokenList(j), j.CPUs, dash(j.Host), stamp(j.Submitted), stamp(j.Started), stamp(j.Ended), j.Why)
-			}
-		})
+		return format.print(cmd, jobs, func(t *table) { jobTable(t, jobs) })
 	}
 	return cmd
+}
+
+// jobTable lists jobs; with their queues, where any has one.
+func jobTable(t *table, jobs []cluster.Job) {
+	queued := slices.ContainsFunc(jobs, func(j cluster.Job) bool { return j.Queue != "" })
+	row := func(queue any, cells ...any) {
+		if queued {
+			cells = slices.Insert(cells, 4, queue)
+		}
+		t.sentence(cut, cells...)
+	}
+	row("QUEUE", "JOB", "NAME", "STATE", "USER", "TOKENS", "CPUS", "HOST", "SUBMITTED", "STARTED", "ENDED", "WHY")
+	for _, j := range jobs {
+		row(dash(j.Queue), j.ID, dash(j.Name), j.State, j.User, tokenList(j), j.CPUs, dash(j.Host), stamp(j.Submitted), stamp(j.Started), stamp(j.Ended), j.Why)
+	}
 }
 
 func dash(text string) string {
@@ -80,7 +93,7 @@ func statusTable(t *table, st api.Status) {
 	}
 	t.row()
 	for _, d := range st.Demand {
-		t.row(fmt.Sprintf("demand: %d %s from %s: %s", d.Units, wanted(d), d.Provider, d.Reason))
+		t.sentence(wrapped, fmt.Sprintf("demand: %d %s from %s: %s", d.Units, wanted(d), d.Provider, d.Reason))
 	}
 	t.row(fmt.Sprintf("jobs: %d waiting, %d running, %d done, %d failed", st.Jobs.Waiting, st.Jobs.Running, st.Jobs.Done, st.Jobs.Failed))
 }
@@ -112,15 +125,15 @@ func newLoans() *cobra.Command {
 }
 
 func loanTable(t *table, loans []cluster.Loan) {
-	t.row("LOAN", "STATE", "ASKED", "GRANTED", "BORROWED", "RECALLED", "FENCED", "RETURNED", "SINCE", "HELD UNTIL", "ASKS NEXT", "WHY")
+	t.sentence(wrapped, "LOAN", "STATE", "ASKED", "GRANTED", "BORROWED", "RECALLED", "FENCED", "RETURNED", "SINCE", "HELD UNTIL", "ASKS NEXT", "WHY")
 	for _, l := range loans {
-		t.row(l.ID, l.State, l.Units, l.Granted(), l.Borrowed, l.Recalled, l.Fenced, l.Returned, stamp(l.Intended), stamp(l.HoldUntil), stamp(l.AskAgain), l.Why)
+		t.sentence(wrapped, l.ID, l.State, l.Units, l.Granted(), l.Borrowed, l.Recalled, l.Fenced, l.Returned, stamp(l.Intended), stamp(l.HoldUntil), stamp(l.AskAgain), l.Why)
 	}
 }
 
 func newReturn() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "return LOAN", Short: "Give a loan's units back now", Args: cobra.ExactArgs(1),
+		Use: "return LOAN", Short: "Give a loan's units back now", Args: exactly(1, "xce-elastic return loan/vcs/pool-a-3"),
 		Long: "Give units of a loan back now, without waiting for them to be idle long enough: all of them or none.\nUnits that jobs use are never given back.",
 	}
 	units := cmd.Flags().Int64("units", 0, "how many (default all that the loan has)")
@@ -155,7 +168,7 @@ func newReturn() *cobra.Command {
 func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain job|loan|resource ID", Short: "Say why a job waits, a loan is kept, a total is what it is",
-		Args: cobra.ExactArgs(2), ValidArgs: []string{"job", "loan", "resource"},
+		Args: exactly(2, "xce-elastic explain job 17"), ValidArgs: []string{"job", "loan", "resource"},
 	}
 	format := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -172,7 +185,7 @@ func newExplain() *cobra.Command {
 		}
 		return format.print(cmd, e, func(t *table) {
 			for _, s := range e.Sentences {
-				t.row(s)
+				t.sentence(wrapped, s)
 			}
 		})
 	}
@@ -181,7 +194,7 @@ func newExplain() *cobra.Command {
 
 func newOwned() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "owned RESOURCE UNITS", Short: "Change how many units the cluster owns", Args: cobra.ExactArgs(2),
+		Use: "owned RESOURCE UNITS", Short: "Change how many units the cluster owns", Args: exactly(2, `xce-elastic owned vcs 6 --why "bought 2"`),
 		Long: "Change how many units of a resource the cluster owns, until the configuration file says otherwise.\nIt may fall below what is in use: running jobs run on, new ones wait.",
 	}
 	why := cmd.Flags().String("why", "", "the reason, for the audit record")

@@ -18,7 +18,7 @@ import (
 const controllerRole = "controller"
 
 func newCert() *cobra.Command {
-	cmd := &cobra.Command{Use: "cert", Short: "Work on certificates", Args: cobra.NoArgs, RunE: help}
+	cmd := &cobra.Command{Use: "cert", Short: "Work on certificates", Args: known, RunE: help}
 	cmd.AddCommand(newCertIssue())
 	return cmd
 }

@@ -16,14 +16,14 @@ import (
 )
 
 func newProvider() *cobra.Command {
-	cmd := &cobra.Command{Use: "provider", Short: "Work on provider scripts", Args: cobra.NoArgs, RunE: help}
+	cmd := &cobra.Command{Use: "provider", Short: "Work on provider scripts", Args: known, RunE: help}
 	cmd.AddCommand(newProviderCheck())
 	return cmd
 }
 
 func newProviderCheck() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "check SCRIPT", Short: "Exercise a provider script and say what is right and what is wrong", Args: cobra.ExactArgs(1),
+		Use: "check SCRIPT", Short: "Exercise a provider script and say what is right and what is wrong", Args: exactly(1, "xce-elastic provider check bin/pool"),
 		Long: "Exercise every verb of a provider script, also wrongly and several at once, and say what is right,\n" +
 			"what is wrong and how to mend it. It asks for one or two units and gives them back.",
 		Example: "  xce-elastic provider check -e XCE_POOL_FILE=pool.json -e XCE_POOL_CLUSTER=test bin/pool",
@@ -65,7 +65,7 @@ func newProviderCheck() *cobra.Command {
 }
 
 func newConfig() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Work on the configuration", Args: cobra.NoArgs, RunE: help}
+	cmd := &cobra.Command{Use: "config", Short: "Work on the configuration", Args: known, RunE: help}
 	cmd.AddCommand(newConfigCheck())
 	return cmd
 }

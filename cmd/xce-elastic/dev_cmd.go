@@ -12,6 +12,8 @@ import (
 
 	"xce.internal/elastic/cmd/xce-elastic/config"
 	"xce.internal/elastic/cmd/xce-elastic/dev"
+	"xce.internal/elastic/scheduling"
+	"xce.internal/elastic/scheduling/snapshot"
 )
 
 // exampleNamespace keeps the example apart from clusters that use the same
@@ -23,14 +25,18 @@ func newDev() *cobra.Command {
 		Use: "dev", Short: "Run a whole example cluster on this machine", Args: cobra.NoArgs,
 		Long: "Run Temporal with its UI, controller, provisioner, agent and a shared pool on this machine, and a\n" +
 			"workload that borrows licence tokens and gives them back. With TEMPORAL_ADDRESS set, that server is\n" +
-			"used and none is started.",
+			"used and none is started. The configuration is written anew at each start.",
 	}
 	flags := cmd.Flags()
 	once := flags.Bool("once", false, "end with the workload instead of staying up")
 	folder := flags.String("folder", "", "state folder (default .xce; with --once a temporary one)")
+	policy := flags.String("policy", "", "in which order waiting jobs get what is free: fcfs, easy or conservative (default fcfs)")
 	plain := flags.Bool("plain", false, "print lines instead of the live view")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		options := dev.Options{Folder: *folder, Stay: !*once, Out: os.Stdout, Live: !*plain && isatty.IsTerminal(os.Stdout.Fd())}
+		if ps := snapshot.ValidatePolicy("", scheduling.Policy{Order: scheduling.Order(*policy)}); len(ps) > 0 {
+			return fmt.Errorf("--policy: %s; %s", ps[0].What, ps[0].Remedy)
+		}
+		options := dev.Options{Folder: *folder, Stay: !*once, Policy: *policy, Out: os.Stdout, Live: !*plain && isatty.IsTerminal(os.Stdout.Fd())}
 		if options.Program, err = os.Executable(); err != nil {
 			return fmt.Errorf("find this program: %w", err)
 		}

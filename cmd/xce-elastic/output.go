@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/sys/unix"
 
 	"xce.internal/elastic/cluster"
 )
@@ -50,9 +54,23 @@ func (f *outputFormat) print(cmd *cobra.Command, value any, rows func(*table)) e
 	case "yaml":
 		return printYAML(out, value)
 	}
-	t := &table{w: tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	t := newTable(terminalWidth(out))
 	rows(t)
-	return t.w.Flush()
+	_, err := io.WriteString(out, t.text())
+	return err
+}
+
+// terminalWidth answers how many columns the terminal has; 0 where out is none.
+func terminalWidth(out io.Writer) int {
+	file, ok := out.(*os.File)
+	if !ok {
+		return 0
+	}
+	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
 }
 
 // printYAML prints a value with the names and the order that its JSON has.
@@ -82,17 +100,115 @@ func plain(node *yaml.Node) {
 	}
 }
 
-// table is aligned columns.
-type table struct{ w *tabwriter.Writer }
+// table is aligned columns, and paragraphs between them.
+type table struct {
+	w        *tabwriter.Writer
+	aligned  bytes.Buffer
+	terminal int // its width; 0 where the table goes elsewhere
+}
+
+func newTable(terminal int) *table {
+	t := &table{terminal: terminal}
+	t.w = tabwriter.NewWriter(&t.aligned, 0, 0, 2, ' ', 0)
+	return t
+}
+
+// Signs before the last cell of a row that is a sentence; no cell has them in it.
+const (
+	wrapped = "\x00"
+	cut     = "\x01"
+)
 
 // row adds a row; control characters in cells are made visible, since job names
 // and provider texts come from others.
 func (t *table) row(cells ...any) {
+	fmt.Fprintln(t.w, strings.Join(visibleCells(cells), "\t"))
+}
+
+// sentence adds a row that ends with a sentence, which on a terminal is wrapped,
+// or cut, at its width.
+func (t *table) sentence(how string, cells ...any) {
+	texts := visibleCells(cells)
+	texts[len(texts)-1] = how + texts[len(texts)-1]
+	fmt.Fprintln(t.w, strings.Join(texts, "\t"))
+}
+
+// paragraph adds text that is wrapped at the terminal's width, and as for one of
+// 80 columns elsewhere. Its lines are indented, those after the first deeper.
+func (t *table) paragraph(indent int, text string) {
+	width := t.terminal
+	if width == 0 {
+		width = 80
+	}
+	first, rest := strings.Repeat(" ", indent), strings.Repeat(" ", indent+2)
+	fmt.Fprintln(t.w, first+strings.Join(wrap(visible(text), width-len(rest)), "\n"+rest))
+}
+
+func visibleCells(cells []any) []string {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
 		texts[i] = visible(fmt.Sprint(c))
 	}
-	fmt.Fprintln(t.w, strings.Join(texts, "\t"))
+	return texts
+}
+
+// text answers the whole table.
+func (t *table) text() string {
+	_ = t.w.Flush() // a buffer takes everything
+	lines := strings.SplitAfter(t.aligned.String(), "\n")
+	for i, line := range lines {
+		if at := strings.IndexAny(line, wrapped+cut); at >= 0 {
+			lines[i] = t.fit(line[:at], line[at:at+1], strings.TrimSuffix(line[at+1:], "\n"))
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// leastSentence is the room below which a sentence goes beneath its row.
+const leastSentence = 24
+
+// fit answers a row with its sentence.
+func (t *table) fit(head, how, sentence string) string {
+	indent := utf8.RuneCountInString(head)
+	room := t.terminal - indent
+	if t.terminal == 0 || sentence == "" || utf8.RuneCountInString(sentence) <= room {
+		return strings.TrimRight(head+sentence, " ") + "\n"
+	}
+	if room < leastSentence {
+		indent, room = 4, t.terminal-4
+		head = strings.TrimRight(head, " ") + "\n" + strings.Repeat(" ", indent)
+	}
+	if how == cut {
+		return head + clip(sentence, room) + "\n"
+	}
+	return head + strings.Join(wrap(sentence, room), "\n"+strings.Repeat(" ", indent)) + "\n"
+}
+
+// clip cuts a text that is longer than so many signs.
+func clip(text string, width int) string {
+	signs := []rune(text)
+	if len(signs) <= width {
+		return text
+	}
+	return string(signs[:max(width-3, 0)]) + "..."
+}
+
+// wrap answers the lines of a text; a word that is longer than a line has one of
+// its own.
+func wrap(text string, width int) (lines []string) {
+	line, length := "", 0
+	for word := range strings.FieldsSeq(text) {
+		n := utf8.RuneCountInString(word)
+		if length > 0 && length+1+n > width {
+			lines = append(lines, line)
+			line, length = "", 0
+		}
+		if length > 0 {
+			line, length = line+" ", length+1
+		}
+		line, length = line+word, length+n
+	}
+	return append(lines, line)
 }
 
 func visible(text string) string {
@@ -104,10 +220,5 @@ func visible(text string) string {
 	}, text)
 }
 
-// stamp answers day and time in the reader's own zone.
-func stamp(t cluster.Time) string {
-	if t == 0 {
-		return "-"
-	}
-	return t.Std().Local().Format("Jan 2 15:04:05")
-}
+// stamp answers day and time in UTC, as sentences have it.
+func stamp(t cluster.Time) string { return t.Stamp() }

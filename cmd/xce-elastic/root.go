@@ -1,13 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/user"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	sdklog "go.temporal.io/sdk/log"
@@ -26,9 +29,10 @@ func newRoot() *cobra.Command {
 		Long:          "XCE Elastic borrows licence tokens when jobs wait for them, and gives back what lies idle.\nEvery loan is one durable workflow.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          known,
 		RunE:          help,
 	}
+	root.SetFlagErrorFunc(flagFault)
 	flags := root.PersistentFlags()
 	flags.StringP("config", "c", os.Getenv("XCE_CONFIG"), "configuration file (default "+configFile+" where there is one)")
 	flags.String("controller.address", "", "where the controller is reached")
@@ -46,6 +50,50 @@ func newRoot() *cobra.Command {
 // help is what a command does that only has others below it. Without it, a
 // misspelt one would count as success.
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// known refuses a command that there is not, and names those like it.
+func known(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		return fmt.Errorf("unknown command %q for %q; did you mean %s?", args[0], cmd.CommandPath(), strings.Join(like, " or "))
+	}
+	return fmt.Errorf("unknown command %q for %q; `%[2]s --help` lists those that there are", args[0], cmd.CommandPath())
+}
+
+// exactly demands so many arguments.
+func exactly(n int, example string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return fmt.Errorf("write `%s%s`, as in `%s`", cmd.CommandPath(), strings.TrimPrefix(cmd.Use, cmd.Name()), example)
+		}
+		return nil
+	}
+}
+
+// flagFault says what is wrong with a flag in the words of the other faults.
+func flagFault(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	var absent *pflag.NotExistError
+	switch {
+	case errors.As(err, &absent) && absent.GetSpecifiedShortnames() != "" && absent.GetSpecifiedName() == "o" && cmd.Flags().Lookup("out") != nil:
+		return errors.New("there is no flag -o here; use --out")
+	case !errors.As(err, &value):
+		return err
+	}
+	wish := value.Unwrap().Error()
+	switch value.GetFlag().Value.Type() {
+	case "int64":
+		wish = "write a whole number"
+	case "bool":
+		wish = "write true or false"
+	case "int64Slice":
+		wish = "write job numbers, as in 17,18"
+	}
+	return fmt.Errorf("--%s %s: %s", value.GetFlag().Name, value.GetValue(), wish)
+}
 
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Say which version this is", Args: cobra.NoArgs}

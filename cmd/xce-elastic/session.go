@@ -51,7 +51,18 @@ func readSnapshot(cmd *cobra.Command, name string) (snapshot.Snapshot, error) {
 		return snapshot.Snapshot{}, fmt.Errorf("--snapshot: %w; name a file that `xce-elastic snapshot` saved", err)
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return snapshot.Snapshot{}, fmt.Errorf("--snapshot: %s is a folder; name a file", name)
+	}
 	return snapshot.Read(name, file)
+}
+
+// see answers the command that shows who waits for what in the same session.
+func (s *source) see() string {
+	if s.file == "" {
+		return "xce-elastic session"
+	}
+	return "xce-elastic session --snapshot " + s.file
 }
 
 func newDemand() *cobra.Command {
@@ -65,7 +76,7 @@ func newDemand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return format.print(cmd, s.Demand, func(t *table) { demandTable(t, s) })
+		return format.print(cmd, s.Demand, func(t *table) { demandTable(t, s, from.see()) })
 	}
 	return cmd
 }
@@ -73,7 +84,8 @@ func newDemand() *cobra.Command {
 func newIdle() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "idle", Short: "Show what lies idle, and since when", Args: cobra.NoArgs,
-		Long: "Show the tokens and hosts that the last session found used by no job and needed by no waiting one, and since when.",
+		Long: "Show the tokens and hosts that the last session found used by no job, and kept or counted on for no waiting one, and since when.\n" +
+			"Free tokens whose jobs wait for a busy host are among them.",
 	}
 	from, format := sourceFlag(cmd), outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -141,10 +153,10 @@ func sessionTable(t *table, s api.Session) {
 	if len(s.Reservations) > 0 {
 		t.row()
 		t.row("RESERVED FOR", "AT THE LATEST", "ON")
-		rows(t, s.Reservations, someRows, func(r scheduling.Reservation) { t.row(element(r.Job, r.Element), latest(r.At), shortList(r.Hosts)) })
+		rows(t, s.Reservations, someRows, func(r scheduling.Reservation) { t.row(element(r.Job, r.Element), stamp(r.At), shortList(r.Hosts)) })
 	}
 	t.row()
-	demandTable(t, s)
+	demandTable(t, s, "")
 	t.row()
 	idleTable(t, s, someRows)
 	t.row()
@@ -158,21 +170,40 @@ func waitingIn(s api.Session) (n int64) {
 	return n
 }
 
-func demandTable(t *table, s api.Session) {
-	if len(s.Demand) == 0 {
+// demandTable shows demand; where there is none and jobs wait, it says where to
+// see why.
+func demandTable(t *table, s api.Session, see string) {
+	waiting := waitingIn(s)
+	switch {
+	case len(s.Demand) > 0:
+		t.sentence(wrapped, "WANTED", "OF", "FROM", "TOTAL PRICE/H", "FOR JOBS", "WHY")
+		for _, d := range s.Demand {
+			t.sentence(wrapped, d.Units, wanted(d), d.Provider, d.Price, len(d.Jobs), d.Reason)
+		}
+	case waiting == 0:
 		t.row("nothing is wanted")
-		return
+	case see == "":
+		t.row("nothing can be asked for now")
+	default:
+		t.row(fmt.Sprintf("nothing can be asked for now; %s, see `%s`", jobsWait(waiting), see))
 	}
-	t.row("WANTED", "OF", "FROM", "PRICE/H", "FOR JOBS", "WHY")
-	for _, d := range s.Demand {
-		t.row(d.Units, wanted(d), d.Provider, d.Price, len(d.Jobs), d.Reason)
+}
+
+// jobsWait says how many jobs wait.
+func jobsWait(n int64) string {
+	if n == 1 {
+		return "1 job waits"
 	}
+	return fmt.Sprintf("%d jobs wait", n)
 }
 
 // wanted says what demand is for.
 func wanted(d cluster.Demand) string {
 	if d.Resource != "" {
 		return d.Resource
+	}
+	if d.Units == 1 {
+		return "host of " + d.Template
 	}
 	return "hosts of " + d.Template
 }
@@ -197,10 +228,21 @@ func waitingTable(t *table, s api.Session) {
 		t.row("no job waits")
 		return
 	}
-	t.row("WAITING", "JOBS", "REASON", "WHY", "WHAT WOULD HAVE TO CHANGE")
+	t.row("WAITING")
 	rows(t, s.Unplaced, someRows, func(u scheduling.Unplaced) {
-		t.row(u.Count, jobRange(u.Jobs), u.Code, u.Why, u.Change)
+		t.row(fmt.Sprintf("%s  %s", u.Code, whoWaits(u)))
+		t.paragraph(2, u.Why)
+		t.paragraph(2, "to change: "+u.Change)
 	})
+}
+
+// whoWaits says how many jobs wait for the same, and which.
+func whoWaits(u scheduling.Unplaced) string {
+	text := jobsWait(u.Count)
+	if u.Count > int64(len(u.Jobs)) {
+		text += ", elements of arrays counted"
+	}
+	return text + ": " + jobRange(u.Jobs)
 }
 
 // jobRange names the first jobs of a list.
@@ -214,7 +256,7 @@ func jobRange(ids []int64) string {
 
 // shortList shows the first few of a list.
 func shortList(texts []string) string {
-	const shown = 3
+	const shown = 5
 	if len(texts) <= shown {
 		return dash(strings.Join(texts, ", "))
 	}
@@ -235,14 +277,6 @@ func orDash(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// latest says when a reservation is due at the latest.
-func latest(at cluster.Time) string {
-	if at == 0 {
-		return "once jobs without a time limit have ended"
-	}
-	return stamp(at)
-}
-
 func newSnapshot() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "snapshot", Short: "Save the state that sessions judge", Args: cobra.NoArgs,
@@ -253,11 +287,14 @@ func newSnapshot() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	hash := flags.Bool("hash", false, "put hashes in place of the names of users, jobs, commands and folders")
-	out := flags.String("out", "", "file to save it in (default standard output)")
+	out := flags.String("out", "", "file to save it in (default, and -, standard output)")
 	force := flags.Bool("force", false, "replace a file that is there already")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *out == "-" {
+			*out = ""
+		}
 		if err := free(*out, *force); err != nil {
-			return err
+			return fmt.Errorf("--out: %w", err)
 		}
 		c, err := loadAndConnect(cmd)
 		if err != nil {
@@ -280,19 +317,27 @@ func newSnapshot() *cobra.Command {
 		if err := save(state, *out, *force); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the state of %s at %s: %d jobs wait, %d run\n", *out, state.Cluster, stamp(state.Taken), len(state.State.Jobs), len(state.State.Running))
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the state of %s at %s: %s, %d run\n", *out, state.Cluster, stamp(state.Taken), jobsWait(int64(len(state.State.Jobs))), len(state.State.Running))
 		return err
 	}
 	return cmd
 }
 
-// free refuses a file that is there already.
+// free refuses what is there already: a file, unless it may be replaced, and
+// whatever is no file always.
 func free(path string, force bool) error {
-	if path == "" || force {
+	info, err := os.Lstat(path)
+	switch {
+	case path == "" || err != nil:
 		return nil
-	}
-	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("--out: %s is there already; name another file, or replace it with --force", path)
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder; name a file in it", path)
+	case info.Mode()&os.ModeSymlink != 0:
+		return fmt.Errorf("%s is a symbolic link; name a file itself, or leave out --out to print", path)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file; leave out --out to print", path)
+	case !force:
+		return fmt.Errorf("%s is there already; name another file, or replace it with --force", path)
 	}
 	return nil
 }
@@ -312,6 +357,9 @@ func save(state snapshot.Snapshot, path string, force bool) (err error) {
 		return err
 	}
 	if force {
+		if err := free(path, force); err != nil { // it may have come since
+			return err
+		}
 		return os.Rename(file.Name(), path)
 	}
 	if err := os.Link(file.Name(), path); err != nil { // unlike a renaming, it replaces nothing

@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
@@ -67,14 +70,13 @@ func TestASessionIsShownFromASnapshot(t *testing.T) {
 	t.Setenv("XCE_CONFIG", "")
 	file := saved(t, farmState())
 	prints(t, []string{"session", "--snapshot", file},
-		`session of farm at .* under fcfs: 1 start, 42 wait`,
+		`session of farm at Jan 1 00:00:00 UTC under fcfs: 1 start, 42 wait`,
 		`STARTS +ON +WITH ALTERNATIVE\n1 +h1 +2\n`,
-		`WANTED +OF +FROM +PRICE/H +FOR JOBS +WHY\n`,
+		`WANTED +OF +FROM +TOTAL PRICE/H +FOR JOBS +WHY\n`,
 		`3 +vcs +pool +0\.75 +3 +jobs 2, 3, 4 .*3 .*vcs`,
 		`nothing lies idle|IDLE +OF`,
-		`WAITING +JOBS +REASON +WHY +WHAT WOULD HAVE TO CHANGE\n`,
-		`\n3 +2, 3, 4 +borrowing +needs 1 vcs; .* {2,}pool .*\n`,
-		`\n39 +5, 6, 7 and 36 more +never +needs 1 gpu`,
+		`\n\nWAITING\nborrowing  3 jobs wait: 2, 3, 4\n  needs 1 vcs; .*\n  to change: pool .*\nnever  39 jobs`,
+		`\nnever  39 jobs wait: 5, 6, 7, 8, 9 and 34 more\n  needs 1 gpu.*\n  to change: `,
 	)
 	prints(t, []string{"demand", "--snapshot", file}, `^WANTED +OF`, `3 +vcs +pool`)
 	var session api.Session
@@ -127,7 +129,7 @@ func TestWhatLiesIdleIsShownFromASnapshot(t *testing.T) {
 	in.Resources[0].Idle = cluster.IdleClock{{Units: 1, Since: in.Now - 90_000}}
 	in.Hosts[0].IdleSince = in.Now - 3_600_500
 	file := saved(t, in)
-	out := prints(t, []string{"idle", "--snapshot", file}, `^IDLE +OF +TEMPLATE +SINCE +FOR\n1 +vcs +- +\S+ \d+ [\d:]+ +1m30s\n1 +host h1 +- +\S+ \d+ [\d:]+ +1h0m0s\n$`)
+	out := prints(t, []string{"idle", "--snapshot", file}, `^IDLE +OF +TEMPLATE +SINCE +FOR\n1 +vcs +- +\S+ \d+ [\d:]+ UTC +1m30s\n1 +host h1 +- +\S+ \d+ [\d:]+ UTC +1h0m0s\n$`)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +151,7 @@ func TestLongListsAreCutInTheSessionOnly(t *testing.T) {
 	}
 	in.Policy.Order = scheduling.Conservative
 	file := saved(t, in)
-	prints(t, []string{"session", "--snapshot", file}, `under conservative`, `and \d+ more; -o json lists them`, `RESERVED FOR +AT THE LATEST +ON\n\d+ +\S+ \d+ [\d:]+ +h1\n`)
+	prints(t, []string{"session", "--snapshot", file}, `under conservative`, `and \d+ more; -o json lists them`, `RESERVED FOR +AT THE LATEST +ON\n\d+ +\S+ \d+ [\d:]+ UTC +h1\n`)
 	in.Jobs = nil
 	if out := prints(t, []string{"idle", "--snapshot", saved(t, in)}); strings.Count(out, "host ") != 31 {
 		t.Errorf("not all idle hosts are listed:\n%s", out)
@@ -208,13 +210,14 @@ func TestALiveClusterIsShownAndSaved(t *testing.T) {
 	c.Session()
 	prints(t, []string{"demand"}, `3 +vcs +pool +0\.75 +1 +job 1 .*3 .*vcs\n$`)
 	prints(t, []string{"idle"}, `^nothing lies idle`)
-	prints(t, []string{"session"}, `under fcfs: 0 start, 1 wait`, `1 +1 +borrowing +needs 5 vcs; 2 free, .* {2,}pool .*\n`)
+	waits := `borrowing  1 job waits: 1\n  needs 5 vcs; 2 free, .*\n  to change: pool .*\n`
+	prints(t, []string{"session"}, `under fcfs: 0 start, 1 wait`, waits)
 	prints(t, []string{"explain", "job", "1"}, `For it to start, pool .*\.`)
 	prints(t, []string{"status"}, `h1 +true +8 +8 +0 .* gpus=2 +avx512,site=z1\n`, `demand: 3 vcs from pool`)
 	folder := t.TempDir()
 	file := filepath.Join(folder, "state.json")
-	prints(t, []string{"snapshot", "--out", file}, `state\.json has the state of test at .*: 1 jobs wait, 0 run\n$`)
-	prints(t, []string{"session", "--snapshot", file}, `1 +1 +borrowing +needs 5 vcs; 2 free, .* {2,}pool .*\n`)
+	prints(t, []string{"snapshot", "--out", file}, `state\.json has the state of test at .*: 1 job waits, 0 run\n$`)
+	prints(t, []string{"session", "--snapshot", file}, waits)
 	refuses(t, []string{"snapshot", "--out", file, "--hash"}, `state\.json is there already; name another file, or replace it with --force`)
 	if text := read(t, file); !strings.Contains(text, `"--secret"`) || !strings.Contains(text, `"you"`) {
 		t.Errorf("the refused call changed the file: %s", text)
@@ -257,5 +260,96 @@ func TestASnapshotThatCouldNotBeReadIsSavedWithAWarning(t *testing.T) {
 	out, errs, err := typed(t, "", "snapshot")
 	if err != nil || !strings.Contains(out, `"headroom": -3`) || !strings.Contains(errs, "state.offers[0].headroom: -3 is negative") {
 		t.Errorf("%v\n%s\n%s", err, out, errs)
+	}
+}
+
+func TestWhereNothingCanBeAskedForTheWaitingJobsArePointedAt(t *testing.T) {
+	in := farmState()
+	in.Offers = nil
+	file := saved(t, in)
+	prints(t, []string{"demand", "--snapshot", file}, "^nothing can be asked for now; 42 jobs wait, see `xce-elastic session --snapshot .*state.json`\n$")
+	out := prints(t, []string{"session", "--snapshot", file}, `\nnothing can be asked for now\n`)
+	if strings.Contains(out, "see `") {
+		t.Errorf("the session points at itself:\n%s", out)
+	}
+	in.Jobs = in.Jobs[:2]
+	prints(t, []string{"demand", "--snapshot", saved(t, in)}, "1 job waits, see")
+	in.Jobs = nil
+	prints(t, []string{"demand", "--snapshot", saved(t, in)}, "^nothing is wanted\n$")
+}
+
+func TestJobsThatWaitAreListedWholeInJSON(t *testing.T) {
+	in := farmState()
+	in.Jobs[5].Array = 10
+	file := saved(t, in)
+	prints(t, []string{"session", "--snapshot", file}, `never  \d+ jobs wait, elements of arrays counted: `)
+	if out := prints(t, []string{"session", "--snapshot", file, "-o", "json"}); !strings.Contains(out, "43\n") {
+		t.Errorf("the last job is not there:\n%s", out)
+	}
+}
+
+func TestASnapshotReplacesFilesOnly(t *testing.T) {
+	c := live(t)
+	c.Session()
+	folder := t.TempDir()
+	kept, link, fifo := filepath.Join(folder, "kept"), filepath.Join(folder, "link"), filepath.Join(folder, "fifo")
+	if err := errors.Join(os.WriteFile(kept, []byte("kept"), 0o600), os.Symlink(kept, link), unix.Mkfifo(fifo, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		link:        `^--out: .*link is a symbolic link; name a file itself, or leave out --out to print$`,
+		fifo:        `^--out: .*fifo is no regular file; leave out --out to print$`,
+		"/dev/full": `^--out: /dev/full is no regular file; leave out --out to print$`,
+		folder:      `^--out: .* is a folder; name a file in it$`,
+	} {
+		refuses(t, []string{"snapshot", "--out", path}, want)
+		refuses(t, []string{"snapshot", "--out", path, "--force"}, want)
+		if err := save(snapshot.Of("farm", farmState()), path, true); err == nil {
+			t.Errorf("%s is replaced", path)
+		}
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 3 || read(t, kept) != "kept" {
+		t.Errorf("in the folder are %v, %v", entries, err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is %v, %v", info, err)
+	}
+	t.Chdir(folder)
+	prints(t, []string{"snapshot", "--out", "-"}, `^\{\n "format": "xce-snapshot"`)
+	if _, err := os.Lstat("-"); err == nil {
+		t.Error("a file is named -")
+	}
+	refuses(t, []string{"session", "--snapshot", folder}, `is a folder; name a file$`)
+}
+
+// TestTheSnapshotOfTheManualIsReadAndSaysWhatTheManualTells: whoever copies it has
+// a file to begin with.
+func TestTheSnapshotOfTheManualIsReadAndSaysWhatTheManualTells(t *testing.T) {
+	manual := read(t, "../../docs/operate.md")
+	_, rest, found := strings.Cut(manual, "```json\n")
+	example, rest, closed := strings.Cut(rest, "```\n")
+	if !found || !closed {
+		t.Fatal("the manual has no example")
+	}
+	for _, key := range []string{"templates", "quotas", "expected", "thresholds", "nodes", "price"} {
+		if !strings.Contains(example, `"`+key+`": `) {
+			t.Errorf("the example has no %s", key)
+		}
+	}
+	out, _, err := typed(t, example, "session", "--snapshot", "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := regexp.MustCompile(`(?m)(^    (WANTED|\d).*\n)+`).FindString(rest)
+	if told = strings.ReplaceAll(told, "\n    ", "\n"); told == "" || !strings.Contains(out, strings.TrimPrefix(told, "    ")) {
+		t.Errorf("got\n%s, and the manual tells\n%s", out, told)
+	}
+	for _, want := range []string{
+		`provisioning  1 job waits: 21\n  needs 16 cpus and 32000 MB on each of 3 hosts; (.|\n)*gpu(.|\n)*small(.|\n)* 1\s+expected`,
+		`threshold  1 job waits: 23\n  needs 3 vcs`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("got\n%s, want %s", out, want)
+		}
 	}
 }

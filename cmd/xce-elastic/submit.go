@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +24,7 @@ func newSubmit() *cobra.Command {
 	var spec cluster.JobSpec
 	var w wishes
 	cmd := &cobra.Command{
-		Use: "submit [flags] -- COMMAND [ARG ...]", Short: "Submit a job", Args: cobra.MinimumNArgs(1),
+		Use: "submit [flags] -- COMMAND [ARG ...]", Short: "Submit a job", Args: commandGiven,
 		Example: "  xce-elastic submit --token vcs=2 --cpus 4 -- simulate --seed 7\n" +
 			"  xce-elastic submit --or-token vcs=1 --or-token xcelium=1 --countable gpus=1 --constraint 'rhel9 & !old' -- regress",
 	}
@@ -62,6 +63,14 @@ func newSubmit() *cobra.Command {
 	return cmd
 }
 
+// commandGiven demands a command.
+func commandGiven(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return errors.New("there is no command; write it behind --, as in `xce-elastic submit --token vcs=2 -- simulate --seed 7`")
+	}
+	return nil
+}
+
 // read fills in what the flags say.
 func (w wishes) read(spec *cluster.JobSpec, now time.Time) (err error) {
 	if spec.Tokens, err = parseCounts("--token", "RESOURCE=UNITS", "vcs=2", w.tokens); err != nil {
@@ -82,7 +91,10 @@ func (w wishes) read(spec *cluster.JobSpec, now time.Time) (err error) {
 	}
 	if w.limit != "" {
 		if err := spec.TimeLimit.UnmarshalText([]byte(w.limit)); err != nil {
-			return fmt.Errorf("--time-limit: %w", err)
+			return fmt.Errorf("--time-limit: %w; write a length of time such as 30m", err)
+		}
+		if spec.TimeLimit < 0 {
+			return fmt.Errorf("--time-limit %s: it is negative; write a length of time such as 30m", w.limit)
 		}
 	}
 	if w.notBefore != "" {
@@ -113,7 +125,7 @@ func parseCounts(flag, form, example string, args []string) (map[string]int64, e
 // withFeatures adds features to a constraint.
 func withFeatures(constraint string, features []string) (string, error) {
 	if _, err := cluster.ParseConstraint(constraint); err != nil {
-		return "", fmt.Errorf("--constraint: %w", err)
+		return "", fmt.Errorf("--constraint: %w; %s", err, cluster.ConstraintRemedy)
 	}
 	for _, f := range features {
 		if ps := (cluster.Capacity{Features: []string{f}}).Validate(""); len(ps) > 0 {

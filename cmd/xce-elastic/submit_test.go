@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"xce.internal/elastic/cluster"
-	"xce.internal/elastic/controller/api"
 )
 
 func TestAJobIsSubmittedAsTheFlagsSay(t *testing.T) {
@@ -29,7 +28,7 @@ func TestAJobIsSubmittedAsTheFlagsSay(t *testing.T) {
 	if !reflect.DeepEqual(jobs[1].JobSpec, want) {
 		t.Errorf("submitted is\n%+v, want\n%+v", jobs[1].JobSpec, want)
 	}
-	prints(t, []string{"jobs"}, `2 +chip +waiting +you +vcs=2 and vcs=1 or vcs=3 +2`)
+	prints(t, []string{"jobs"}, `^JOB +NAME +STATE +USER +QUEUE +TOKENS`, `1 +- +waiting +you +- +-`, `2 +chip +waiting +you +night +vcs=2 and vcs=1 or vcs=3 +2`)
 	prints(t, []string{"submit", "--not-before", "1h", "--feature", "avx512", "--", "true"}, `job 3`)
 	c.Session()
 	prints(t, []string{"jobs"}, `1 +- +running`)
@@ -46,11 +45,17 @@ func TestAJobThatCannotBeIsRefusedByTheFlag(t *testing.T) {
 		`^--or-token =1: write RESOURCE=UNITS`:                                                {"--or-token", "vcs=1,=1"},
 		`^--or-token vcs=2: vcs is asked for twice`:                                           {"--or-token", "vcs=1,vcs=2"},
 		`^--token vcs=2: vcs is asked for twice; ask once for the sum`:                        {"--token", "vcs=1", "--token", "vcs=2"},
-		`^--constraint: constraint "a &" ends where`:                                          {"--constraint", "a &"},
+		`^--constraint: constraint "a &" ends where .*; write features joined by`:             {"--constraint", "a &"},
 		`^--feature: feature "a \| b" cannot be asked for`:                                    {"--feature", "a | b"},
 		`^--not-before soon: write a time such as 2026-01-31T08:00:00Z, or a length of time`:  {"--not-before", "soon"},
 		`^--not-before -1h: write a time`:                                                     {"--not-before", "-1h"},
-		`^--time-limit: duration "30" is not`:                                                 {"--time-limit", "30"},
+		`^--time-limit: duration "30" is not .* 4h\); write a length of time such as 30m`:     {"--time-limit", "30"},
+		`^--time-limit: duration "9999999h" is too long; write`:                               {"--time-limit", "9999999h"},
+		`^--time-limit -5m: it is negative; write a length of time such as 30m`:               {"--time-limit", "-5m"},
+		`^--after x: write job numbers, as in 17,18`:                                          {"--after", "x"},
+		`^--cpus x: write a whole number`:                                                     {"--cpus", "x"},
+		`^--exclusive x: write true or false`:                                                 {"--exclusive=x"},
+		`memory_mb: no host can ever give 999999999 MB; the most on any is 1000 MB`:           {"--memory", "999999999"},
 		`after\[0\]: there is no job 9`:                                                       {"--after", "9"},
 		`constraint: no host meets "avx2"; the features of hosts are avx512, site=z1`:         {"--feature", "avx2"},
 	} {
@@ -74,8 +79,13 @@ func TestTokensOfAJobAreShownAsItAsksOrTook(t *testing.T) {
 }
 
 func TestDemandForHostsIsNamedByItsTemplate(t *testing.T) {
-	s := api.Session{Demand: []cluster.Demand{{Template: "small", Provider: "cloud", Units: 2}, {Resource: "vcs", Units: 1}}}
-	if got := []string{wanted(s.Demand[0]), wanted(s.Demand[1])}; got[0] != "hosts of small" || got[1] != "vcs" {
-		t.Errorf("got %q", got)
+	for want, d := range map[string]cluster.Demand{
+		"hosts of small": {Template: "small", Provider: "cloud", Units: 2},
+		"host of small":  {Template: "small", Provider: "cloud", Units: 1},
+		"vcs":            {Resource: "vcs", Units: 1},
+	} {
+		if got := wanted(d); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

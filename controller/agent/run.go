@@ -67,6 +67,9 @@ func (r run) start() error {
 		return fmt.Errorf("make the job's output file: %w", err)
 	}
 	defer output.Close()
+	if info, err := os.Stat(r.job.Directory); r.job.Directory != "" && (err != nil || !info.IsDir()) {
+		return fmt.Errorf("folder %s is not there", r.job.Directory)
+	}
 	cmd := exec.Command("/bin/sh", append([]string{"-c", supervise, r.folder}, command...)...)
 	cmd.Dir = r.job.Directory
 	if cmd.Dir == "" {

@@ -41,7 +41,7 @@ func TestAJobInAFolderThatIsMissingFailsAndSaysSo(t *testing.T) {
 	t.Parallel()
 	f := newFarm(t, store.Memory)
 	job := f.ended(f.submit(cluster.JobSpec{Command: []string{"true"}, Directory: "/no/such/folder"}))
-	if job.State != cluster.JobFailed || job.ExitCode != 127 || !strings.Contains(job.Why, "/no/such/folder") {
+	if job.State != cluster.JobFailed || job.ExitCode != 127 || !strings.HasSuffix(job.Why, "folder /no/such/folder is not there") {
 		t.Errorf("the job is %s with %d: %q", job.State, job.ExitCode, job.Why)
 	}
 }

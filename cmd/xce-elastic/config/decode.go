@@ -57,7 +57,7 @@ func duration(from reflect.Value) (any, error) {
 	var d cluster.Duration
 	err := d.UnmarshalText([]byte(fmt.Sprint(from)))
 	if err != nil {
-		return nil, wrong{err.Error(), "write a number with a unit"}
+		return nil, wrong{err.Error(), "write text with a unit, as in 60m"}
 	}
 	return d, nil
 }

@@ -38,7 +38,7 @@ func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 func parse(file string, data []byte, flags *pflag.FlagSet) (*Config, error) {
 	document, err := oneDocument(data)
 	if err != nil {
-		return nil, refuseYAML(file, err)
+		return nil, refuseYAML(file, data, err)
 	}
 	places := index(file, document, flags)
 	problems := places.problems
@@ -48,7 +48,7 @@ func parse(file string, data []byte, flags *pflag.FlagSet) (*Config, error) {
 	case err == nil:
 		problems = append(problems, slices.DeleteFunc(decode(v, c), places.knows)...)
 	case len(problems) == 0:
-		return nil, refuseYAML(file, err)
+		return nil, refuseYAML(file, data, err)
 	}
 	if len(problems) == 0 {
 		c.complete()

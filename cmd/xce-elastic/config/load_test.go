@@ -91,7 +91,7 @@ func TestAFileIsRefusedWithLineKeyAndRemedy(t *testing.T) {
 		{"text for a section", "  name: east", "  name: east\nlog: debug", []string{"x.yaml:3: log: it is not a section; write its keys below it, indented"}},
 		{"text for a section in a list", "  - name: pool-a", "  - pool-b\n  - name: pool-a", []string{"x.yaml:11: providers[0]: it is not a section; write its keys below it, indented"}},
 		{"a list for a section", "cluster:", "log: [debug]\ncluster:", []string{"x.yaml:1: log: it is not a section; write its keys below it, indented"}},
-		{"a length of time without unit", "      idle_time: 5m", "      idle_time: 300", []string{`x.yaml:9: resources[0].elastic.idle_time: duration "300" is not a number with a unit (as in 90s, 30m, 4h): time: missing unit in duration "300"; write a number with a unit`}},
+		{"a length of time without unit", "      idle_time: 5m", "      idle_time: 300", []string{`x.yaml:9: resources[0].elastic.idle_time: duration "300" is not a number with a unit (as in 90s, 30m, 4h); write text with a unit, as in 60m`}},
 		{"no length of time", "      idle_time: 5m", "      idle_time: 5m\n      minimum_hold: 0", nil},
 
 		{"a resource twice", "    owned: 4", "    owned: 4\n  - name: vcs", []string{`x.yaml:6: resources[1].name: resource "vcs" is already defined as resources[0]; give each resource one entry`}},
@@ -189,7 +189,7 @@ func TestMalformedYAMLIsRefusedWithItsLine(t *testing.T) {
 	}
 }
 
-var malformed = regexp.MustCompile(`^x\.yaml:\d+: .+; mend the YAML$`)
+var malformed = regexp.MustCompile(`^x\.yaml:\d+: .+; mend the YAML(: indent with blanks, not tabs)?$`)
 
 func TestWholeFilesThatAreNoConfiguration(t *testing.T) {
 	without(t)
@@ -202,6 +202,9 @@ func TestWholeFilesThatAreNoConfiguration(t *testing.T) {
 		{"a comment", "# soon\n", []string{nameless}},
 		{"null", "~", []string{nameless}},
 		{"a word", "hunter2", []string{"x.yaml:1: there are no keys; begin with one such as cluster; mend the YAML"}},
+		{"a tab", "cluster:\n\tname: east\n", []string{"x.yaml:2: found character that cannot start any token; mend the YAML: indent with blanks, not tabs"}},
+		{"a tab after blanks", "cluster:\n  name: east\n\tid: 3\n", []string{"x.yaml:2: found a tab character that violates indentation; mend the YAML: indent with blanks, not tabs"}},
+		{"a sign", "cluster: {name: @east}\n", []string{"x.yaml: found character that cannot start any token; mend the YAML"}},
 		{"a list", "- cluster", []string{"x.yaml:1: there are no keys; begin with one such as cluster; mend the YAML"}},
 		{"no text", "\xff\xfe\xfd", []string{"x.yaml: incomplete UTF-16 character; mend the YAML"}},
 		{"merged keys are known, too", "cluster: &c {name: east}\nlog:\n  <<: *c\n", []string{"x.yaml:2: log.name: there is no such key; remove it"}},
@@ -265,7 +268,7 @@ func TestWhatIsSetOverTheFileIsRefusedByItsOwnName(t *testing.T) {
 	}{
 		{"a made-up level", "XCE_LOG_LEVEL", "loud", nil, `XCE_LOG_LEVEL: log.level: "loud" is no level; write debug, info, warn or error`},
 		{"no number", "XCE_AGENT_CPUS", "four", nil, "XCE_AGENT_CPUS: agent.cpus: four is not a whole number; write a whole number"},
-		{"no length of time", "XCE_CLUSTER_SESSION_INTERVAL", "soon", nil, `XCE_CLUSTER_SESSION_INTERVAL: cluster.session_interval: duration "soon" is not a number with a unit (as in 90s, 30m, 4h): time: invalid duration "soon"; write a number with a unit`},
+		{"no length of time", "XCE_CLUSTER_SESSION_INTERVAL", "soon", nil, `XCE_CLUSTER_SESSION_INTERVAL: cluster.session_interval: duration "soon" is not a number with a unit (as in 90s, 30m, 4h); write text with a unit, as in 60m`},
 		{"a bad flag over it", "XCE_LOG_LEVEL", "warn", []string{"--log.level=loud"}, `--log.level: log.level: "loud" is no level; write debug, info, warn or error`},
 		{"without a flag that is set", "XCE_LOG_LEVEL", "loud", []string{}, `XCE_LOG_LEVEL: log.level: "loud" is no level; write debug, info, warn or error`},
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -174,11 +175,17 @@ func (p *places) of(path string) string {
 	return p.file + ": "
 }
 
+// tabbed finds lines that are indented with a tab.
+var tabbed = regexp.MustCompile(`(?m)^ *\t`)
+
 // refuseYAML turns what the YAML parser says into a refusal with its line.
-func refuseYAML(file string, err error) *Refused {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	if rest, found := strings.CutPrefix(text, "line "); found {
-		return &Refused{Faults: []string{fmt.Sprintf("%s:%s; mend the YAML", file, rest)}}
+func refuseYAML(file string, data []byte, err error) *Refused {
+	text := strings.TrimPrefix(err.Error(), "yaml: ") + "; mend the YAML"
+	if tabbed.Match(data) && (strings.Contains(text, "tab character") || strings.Contains(text, "start any token")) {
+		text += ": indent with blanks, not tabs"
 	}
-	return &Refused{Faults: []string{fmt.Sprintf("%s: %s; mend the YAML", file, text)}}
+	if rest, found := strings.CutPrefix(text, "line "); found {
+		return &Refused{Faults: []string{fmt.Sprintf("%s:%s", file, rest)}}
+	}
+	return &Refused{Faults: []string{fmt.Sprintf("%s: %s", file, text)}}
 }

@@ -104,10 +104,10 @@ func (f *farm) savesAndReplays(t *testing.T) {
 		}
 		return nil
 	})
-	waits := []string{`1 +5 +hosts +needs 1 cpu.* 1 gpu.*`, `1 +6 +dependency +.*job 2.*`}
+	waits := []string{`(?s)hosts  1 job waits: 5\n  needs 1 cpu.* 1\s+gpu`, `dependency  1 job waits: 6\n .*job 2`}
 	f.does(t, "session", waits...)
 	f.does(t, "explain job 5", `Job 5 waits since`, `For it to start, `)
-	f.does(t, "demand", `nothing is wanted`)
+	f.does(t, "demand", "nothing can be asked for now; 2 jobs wait, see `xce-elastic session`")
 	f.does(t, "idle -o json", `"resource": "vcs"|\[\]`)
 	f.does(t, "status", `node1 .* gpus=0 +avx512,site=z1`)
 	for _, flags := range []string{"", " --hash"} {
@@ -128,7 +128,7 @@ func (f *farm) isRefusedAtSubmit(t *testing.T) {
 	f.refuses(t, "submit --token hspice=1 -- true", `no shared resource "hspice"`)
 	f.refuses(t, "submit --token vcs=1.5 -- true", `whole number`)
 	f.refuses(t, "submit --token vcs=-1 -- true", `at least 1`)
-	f.refuses(t, "submit --token vcs=1", `requires at least 1 arg`)
+	f.refuses(t, "submit --token vcs=1", `there is no command; write it behind --`)
 	f.refuses(t, "explain job 99", `no job 99`)
 	f.refuses(t, "explain loan nonsense", `no loan "nonsense"`)
 	f.refuses(t, "explain weather 1", `cannot be explained`)

@@ -41,6 +41,9 @@ type Options struct {
 	// false, one is started.
 	Temporal client.Options
 	Running  bool
+	// Policy is the order in which waiting jobs get what is free; empty means the
+	// usual one.
+	Policy string
 	// Live draws a live view on Out, which then is a terminal.
 	Live bool
 	Out  io.Writer
@@ -292,7 +295,7 @@ func (f *farm) writeConfig(context.Context) error {
 	}
 	defer file.Close()
 	return template.Must(template.New(configName).Parse(f.Cluster)).Execute(file, map[string]string{
-		"Pool": pool, "Folder": f.Folder, "Controller": f.address, "Temporal": f.temporal, "Namespace": f.Temporal.Namespace,
+		"Pool": pool, "Folder": f.Folder, "Controller": f.address, "Temporal": f.temporal, "Namespace": f.Temporal.Namespace, "Policy": f.Policy,
 	})
 }
 
