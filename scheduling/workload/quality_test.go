@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"math/bits"
@@ -225,4 +226,14 @@ func TestTheFluidBoundIsNeverAboveTheOptimum(t *testing.T) {
 		}
 	}
 	t.Logf("%d bounds are the optimum", equal)
+}
+
+// text is an instance as it could be sent, to be looked at.
+func text(t *testing.T, in scheduling.Input) string {
+	t.Helper()
+	data, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
