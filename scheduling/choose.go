@@ -344,6 +344,9 @@ func waste(taken, size []int64) (sum int64) {
 // sizeOf answers how large a need is: the largest share of what the largest
 // hosts have that it may use.
 func (e *Engine) sizeOf(c *class) int64 {
+	if len(c.kinds) == 0 {
+		return fraction(c.need, c.templates.largest)
+	}
 	largest := slices.Clone(c.templates.largest)
 	for _, k := range c.kinds {
 		for _, size := range e.kinds.all[k].sizes {

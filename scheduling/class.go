@@ -38,10 +38,11 @@ type class struct {
 	// they stand from one session to the next, and a job that has one is alone.
 	promises []promise
 	alone    bool
-	key      string
+	key      classKey
 	listed   bool // among Engine.classes
 
-	queue  []entry // the waiting ones from head on, in session order
+	queue  []entry  // the waiting ones from head on, in session order
+	single [1]entry // what the queue begins with, since many classes have one job
 	head   int
 	sorted bool
 	// waiting is how many of its jobs (elements of arrays one by one) wait.
@@ -167,6 +168,9 @@ func (c *class) add(e entry) {
 	if n := len(c.queue); n > 0 && e.before(c.queue[n-1]) {
 		c.sorted = false
 	}
+	if c.queue == nil {
+		c.queue = c.single[:0]
+	}
 	c.queue = append(c.queue, e)
 	c.waiting += e.count
 }
@@ -202,7 +206,6 @@ type footprint struct {
 }
 
 // footprintOf answers the footprint of a job, and makes it where there is none.
-// It leaves its key in e.key.
 func (e *Engine) footprintOf(job *cluster.Job) *footprint {
 	e.key = e.appendFootprint(e.key[:0], job)
 	if f, known := e.footprints[string(e.key)]; known {
@@ -213,20 +216,25 @@ func (e *Engine) footprintOf(job *cluster.Job) *footprint {
 	return f
 }
 
+// classKey is what jobs of one class have in common; the queue counts only where
+// it has thresholds.
+type classKey struct {
+	footprint         *footprint
+	limit             cluster.Duration
+	constraint, queue string
+}
+
 // classOf answers the class of a job, and makes it where there is none.
 func (e *Engine) classOf(job *cluster.Job) *class {
-	f := e.footprintOf(job)
-	e.key = binary.AppendVarint(e.key, int64(job.TimeLimit))
-	e.key = append(e.key, job.Constraint...)
+	key := classKey{footprint: e.footprintOf(job), limit: job.TimeLimit, constraint: job.Constraint}
 	if e.thresholdQueues[job.Queue] {
-		e.key = append(append(e.key, 0), job.Queue...)
+		key.queue = job.Queue
 	}
-	if c, known := e.classIndex[string(e.key)]; known {
+	if c, known := e.classIndex[key]; known {
 		return c
 	}
-	c := e.newClass(job, f)
-	c.key = string(e.key)
-	e.classIndex[c.key] = c
+	c := e.newClass(job, key)
+	e.classIndex[key] = c
 	return c
 }
 
@@ -269,8 +277,19 @@ func (e *Engine) sorted(counts map[string]int64) []string {
 	return e.names
 }
 
+// newVector answers a vector of zeros. They are made many at a time.
+func (e *Engine) newVector() []int64 {
+	dims := e.dims.count()
+	if len(e.vectors) < dims {
+		e.vectors = make([]int64, 64*dims)
+	}
+	v := e.vectors[:dims:dims]
+	e.vectors = e.vectors[dims:]
+	return v
+}
+
 func (e *Engine) newFootprint(job *cluster.Job) *footprint {
-	f := &footprint{nodes: max(job.Nodes, 1), need: make([]int64, e.dims.count())}
+	f := &footprint{nodes: max(job.Nodes, 1), need: e.newVector()}
 	f.need[dimCPUs], f.need[dimMemory] = job.CPUs, job.MemoryMB
 	f.need[len(f.need)-1] = 1
 	if job.Exclusive {
@@ -295,8 +314,9 @@ func (f *footprint) setNever(v verdict) {
 	}
 }
 
-func (e *Engine) newClass(job *cluster.Job, f *footprint) *class {
-	c := &class{footprint: f, job: job, limit: job.TimeLimit, sorted: true, never: f.never}
+func (e *Engine) newClass(job *cluster.Job, key classKey) *class {
+	f := key.footprint
+	c := &class{footprint: f, key: key, job: job, limit: job.TimeLimit, sorted: true, never: f.never}
 	if c.limit <= 0 {
 		c.limit = noLimit
 	}

@@ -36,7 +36,7 @@ type Engine struct {
 	thresholdQueues map[string]bool
 
 	classes      []*class
-	classIndex   map[string]*class
+	classIndex   map[classKey]*class
 	footprints   map[string]*footprint
 	wides        map[string]*templateSet // by constraint and what is needed at all
 	templateSets map[string]*templateSet
@@ -46,6 +46,8 @@ type Engine struct {
 	runs         []run
 	runIndex     map[runKey]int32 // nil until it is needed
 	key          []byte           // reused
+	vectors      []int64          // for new footprints
+	words        []byte           // reused
 	setKey       []byte           // reused
 	setBits      []uint64         // reused
 	names        []string         // reused
@@ -95,7 +97,7 @@ func New(in Input) *Engine {
 		policy: in.Policy, dims: newDimensions(&in), kinds: kinds{index: map[string]int32{}},
 		hostIndex: map[string]int32{}, resourceIndex: map[string]int32{},
 		offers: in.Offers, thresholds: in.Thresholds, thresholdQueues: map[string]bool{},
-		classIndex: map[string]*class{}, footprints: map[string]*footprint{}, wides: map[string]*templateSet{}, templateSets: map[string]*templateSet{},
+		classIndex: map[classKey]*class{}, footprints: map[string]*footprint{}, wides: map[string]*templateSet{}, templateSets: map[string]*templateSet{},
 	}
 	for _, t := range in.Thresholds {
 		if t.Queue != "" {

@@ -69,20 +69,23 @@ func (d dimensions) size(v []int64, c cluster.Capacity) {
 
 // text says a vector in words: what it has of each countable. What is 0 is left
 // out, but for cpus; what is negative is always.
-func (d dimensions) text(v []int64) string {
+func (d dimensions) text(v []int64) string { return string(d.appendText(nil, v)) }
+
+// appendText appends what text answers.
+func (d dimensions) appendText(text []byte, v []int64) []byte {
+	begin := len(text)
 	last := -1
 	for i := range d.names {
 		if v[i] > 0 || i == dimCPUs && v[i] == 0 {
 			last = i
 		}
 	}
-	var text []byte
 	for i := 0; i <= last; i++ {
 		if v[i] < 0 || v[i] == 0 && i != dimCPUs {
 			continue
 		}
 		switch {
-		case len(text) == 0:
+		case len(text) == begin:
 		case i == last:
 			text = append(text, " and "...)
 		default:
@@ -98,7 +101,7 @@ func (d dimensions) text(v []int64) string {
 			text = append(text, d.names[i]...)
 		}
 	}
-	return string(text)
+	return text
 }
 
 // plural answers the length of a word that ends in an s for one or for several.

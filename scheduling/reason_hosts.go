@@ -97,17 +97,20 @@ func (s *session) needText(c *class) string {
 }
 
 func (e *Engine) needText(c *class) string {
-	text := e.dims.text(c.need) + " on one host"
+	text := e.dims.appendText(e.words[:0], c.need)
 	if c.nodes > 1 {
-		text = fmt.Sprintf("%s on each of %d hosts", e.dims.text(c.need), c.nodes)
+		text = fmt.Appendf(text, " on each of %d hosts", c.nodes)
+	} else {
+		text = append(text, " on one host"...)
 	}
 	if c.job.Exclusive {
-		text += " for itself"
+		text = append(text, " for itself"...)
 	}
 	if c.job.Constraint != "" {
-		text += " with " + c.job.Constraint
+		text = append(append(text, " with "...), c.job.Constraint...)
 	}
-	return text
+	e.words = text
+	return string(text)
 }
 
 // leftText says what of the needs of a class is left on the hosts that it may
@@ -258,12 +261,12 @@ func (s *session) served(c *class, o tokenOutcome, places []tally) verdict {
 		return s.couldStart(c)
 	case change == "":
 		return v
-	case c.nodes > 1:
-		hosts = "hosts: " + hosts
-	default:
-		hosts = "host " + hosts
 	}
-	v.why = joined("; ", v.why, "needs "+s.needText(c)+"; "+hosts)
+	kind := "; host "
+	if c.nodes > 1 {
+		kind = "; hosts: "
+	}
+	v.why = joined("; ", v.why, "needs "+s.needText(c)+kind+hosts)
 	v.change = joined(", ", v.change, change)
 	return v
 }
