@@ -22,7 +22,7 @@ type Engine struct {
 
 	hosts     []host
 	hostIndex map[string]int32
-	order     []int32 // hosts in the order in which jobs try them
+	shelves   []realShelf // the hosts that take jobs, by kind
 	sizes     []model
 
 	resources     []Resource
@@ -59,6 +59,7 @@ type host struct {
 	name, template string
 	closed         string
 	kind           int32
+	leaf           int32 // where on the shelf of its kind it stands
 	jobs           int32
 	size, free     []int64
 	none           []int64 // as much as is free on a host that a job has alone
@@ -106,6 +107,7 @@ func New(in Input) *Engine {
 	}
 	e.takeHosts(in.Hosts)
 	e.takeExpected(in.Expected)
+	e.addShelves()
 	e.takeCatalog(in)
 	e.learnSizes()
 	e.resources = slices.Clone(in.Resources)
@@ -159,14 +161,15 @@ func (e *Engine) takeHosts(hosts []Host) {
 		taken.kind = e.kinds.of(taken.size, h.Capacity)
 		e.hosts = append(e.hosts, taken)
 	}
+	e.addShelves()
 	known := map[string]int{}
 	for i := range e.hosts {
 		h := &e.hosts[i]
 		e.hostIndex[h.name] = int32(i)
-		e.order = append(e.order, int32(i))
 		if h.closed != "" {
 			continue
 		}
+		e.shelves[h.kind].hosts = append(e.shelves[h.kind].hosts, int32(i))
 		e.key = appendSize(e.key[:0], h.kind, h.size)
 		at, seen := known[string(e.key)]
 		if !seen {
@@ -175,6 +178,13 @@ func (e *Engine) takeHosts(hosts []Host) {
 			e.sizes = append(e.sizes, model{kind: h.kind, size: h.size})
 		}
 		e.sizes[at].count++
+	}
+}
+
+// addShelves makes a shelf for each kind that has none.
+func (e *Engine) addShelves() {
+	for len(e.shelves) < len(e.kinds.all) {
+		e.shelves = append(e.shelves, realShelf{changed: true})
 	}
 }
 
@@ -214,6 +224,7 @@ func (e *Engine) takeRunning(job *cluster.Job) {
 // occupy gives a host to a job (by is 1), or takes it back (by is -1).
 func (e *Engine) occupy(h int32, need []int64, by int64) {
 	host := &e.hosts[h]
+	e.shelves[host.kind].changed = true
 	host.jobs += int32(by)
 	for d, n := range need {
 		host.free[d] -= by * n

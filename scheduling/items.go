@@ -53,7 +53,7 @@ func (x *item) like(y *item) bool {
 // fitsNow tells whether any real host has free what a job of the class needs of
 // it, whatever is promised to others: those may get something better.
 func (s *session) fitsNow(c *class) bool {
-	return slices.ContainsFunc(c.kinds, func(k int32) bool { return s.shelves[k].bins.first(c.need, 0) >= 0 })
+	return slices.ContainsFunc(c.kinds, func(k int32) bool { return s.e.shelves[k].bins.first(c.need, 0) >= 0 })
 }
 
 // place places one more job of an item, on hosts that are there already, coming

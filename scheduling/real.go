@@ -101,7 +101,7 @@ func (s *session) startNow(c *class) bool {
 func (s *session) findHosts(c *class) bool {
 	s.found = s.found[:0]
 	for at := c.pass.tried; at.kind < len(c.kinds); at = (spot{kind: at.kind + 1}) {
-		shelf := &s.shelves[c.kinds[at.kind]]
+		shelf := &s.e.shelves[c.kinds[at.kind]]
 		for i := shelf.bins.first(c.need, at.bin); i >= 0; i = shelf.bins.first(c.need, i+1) {
 			h := shelf.hosts[i]
 			if s.lines.made && !s.lines.hosts[h].holds(c.need, c.limit) {
@@ -158,9 +158,9 @@ func (s *session) start(c *class, choice int32) {
 	first := len(s.names)
 	for _, h := range r.hosts {
 		e.occupy(h, c.need, 1)
-		shelf := &s.shelves[e.hosts[h].kind]
-		copy(shelf.bins.free(int(s.leaf[h])), e.hosts[h].left())
-		shelf.bins.changed(int(s.leaf[h]))
+		shelf := &s.e.shelves[e.hosts[h].kind]
+		copy(shelf.bins.free(int(s.e.hosts[h].leaf)), e.hosts[h].left())
+		shelf.bins.changed(int(s.e.hosts[h].leaf))
 		s.names = append(s.names, e.hosts[h].name)
 	}
 	for _, n := range c.choices[choice] {

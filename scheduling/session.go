@@ -14,10 +14,7 @@ type session struct {
 	e     *Engine
 	now   cluster.Time
 	pools []*pool // as the engine's resources
-	// shelves are the hosts that take jobs, by kind; leaf says where each is.
-	shelves []realShelf
-	leaf    []int32
-	queue   classHeap
+	queue classHeap
 	// sleepers are classes that wait for tokens under fcfs, by a host that would
 	// take their next job.
 	sleepers [][]*class
@@ -45,8 +42,9 @@ type session struct {
 
 // realShelf is the hosts of one kind that take jobs, the fullest first.
 type realShelf struct {
-	bins  bins
-	hosts []int32 // by leaf
+	bins    bins
+	hosts   []int32 // by leaf
+	changed bool    // since they were put in order
 }
 
 // begin makes ready for a session.
@@ -61,36 +59,27 @@ func (e *Engine) begin(now cluster.Time) *session {
 	s.hosts, s.classes = nil, s.classes[:0]
 	s.lines.made = false
 	s.outcomes, s.verdicts, s.heldBack, s.parts = s.outcomes[:0], s.verdicts[:0], s.heldBack[:0], s.parts[:0]
-	s.shelve()
+	e.shelve()
 	return s
 }
 
-// shelve orders the hosts as jobs try them: those that the cluster owns first,
-// then the fullest, so that elastic ones fall idle.
-func (s *session) shelve() {
-	e := s.e
-	slices.SortFunc(e.order, func(a, b int32) int {
-		x, y := &e.hosts[a], &e.hosts[b]
-		return cmp.Or(boolCompare(x.template == "", y.template == ""), slices.Compare(x.free, y.free), cmp.Compare(a, b))
-	})
-	if len(s.shelves) < len(e.kinds.all) {
-		s.shelves = append(s.shelves, make([]realShelf, len(e.kinds.all)-len(s.shelves))...)
-	}
-	for k := range s.shelves {
-		s.shelves[k].hosts = s.shelves[k].hosts[:0]
-	}
-	s.leaf = slices.Grow(s.leaf[:0], len(e.hosts))[:len(e.hosts)]
-	for _, h := range e.order {
-		if e.hosts[h].closed == "" {
-			shelf := &s.shelves[e.hosts[h].kind]
-			s.leaf[h] = int32(len(shelf.hosts))
-			shelf.hosts = append(shelf.hosts, h)
+// shelve orders the hosts of each kind as jobs try them: those that the cluster
+// owns first, then the fullest, so that elastic ones fall idle. Kinds of which
+// nothing has changed are as they were.
+func (e *Engine) shelve() {
+	for k := range e.shelves {
+		shelf := &e.shelves[k]
+		if !shelf.changed {
+			continue
 		}
-	}
-	for k := range s.shelves {
-		shelf := &s.shelves[k]
+		shelf.changed = false
+		slices.SortFunc(shelf.hosts, func(a, b int32) int {
+			x, y := &e.hosts[a], &e.hosts[b]
+			return cmp.Or(boolCompare(x.template == "", y.template == ""), slices.Compare(x.free, y.free), cmp.Compare(a, b))
+		})
 		shelf.bins.reset(e.dims.count(), len(shelf.hosts))
-		for _, h := range shelf.hosts {
+		for i, h := range shelf.hosts {
+			e.hosts[h].leaf = int32(i)
 			shelf.bins.push(e.hosts[h].left())
 		}
 		shelf.bins.build()

@@ -150,7 +150,7 @@ func (sp *supply) clearHosts(s *session) {
 	sp.real = resized(sp.real, kinds)
 	sp.coming = resized(sp.coming, kinds)
 	for k := range kinds {
-		from, to := &s.shelves[k], &sp.real[k]
+		from, to := &s.e.shelves[k], &sp.real[k]
 		to.bins.copyFrom(&from.bins)
 		to.hosts, to.where = from.hosts, onReal
 		to.groups = to.groups[:0]

@@ -296,7 +296,7 @@ func (s *session) firstWindow(c *class) (cluster.Time, bool) {
 // in the order in which its jobs try them, until it answers false.
 func (s *session) eachHost(c *class, visit func(h int32) bool) {
 	for _, k := range c.kinds {
-		for _, h := range s.shelves[k].hosts {
+		for _, h := range s.e.shelves[k].hosts {
 			if covers(s.e.hosts[h].size, c.need) && !visit(h) {
 				return
 			}

@@ -20,7 +20,7 @@ func (s *session) placeVirtual() {
 		p.keep()
 	}
 	if len(s.starts) > 0 {
-		s.shelve() // as the next session will find the hosts
+		s.e.shelve() // as the next session will find the hosts
 	}
 	s.supply.reset(s)
 	classes = s.withoutHopeless(classes)
@@ -45,7 +45,7 @@ func (s *session) placeVirtual() {
 // in their turn.
 func (s *session) withoutHopeless(classes []*class) []*class {
 	return slices.DeleteFunc(slices.Clone(classes), func(c *class) bool {
-		if s.blocks(c) || s.supply.hasHope(c, s.shelves) {
+		if s.blocks(c) || s.supply.hasHope(c, s.e.shelves) {
 			return false
 		}
 		c.pass.cut, c.pass.hopeless = s.lacksHosts(c), true
@@ -182,11 +182,11 @@ func (s *session) takePromised() {
 func (s *session) keepHosts(p promise) {
 	for _, h := range p.hosts {
 		shelf := &s.supply.real[s.e.hosts[h].kind]
-		free := shelf.bins.free(int(s.leaf[h]))
+		free := shelf.bins.free(int(s.e.hosts[h].leaf))
 		for d := range free {
 			free[d] = -1
 		}
-		shelf.bins.changed(int(s.leaf[h]))
+		shelf.bins.changed(int(s.e.hosts[h].leaf))
 	}
 }
 
