@@ -31,7 +31,7 @@ type class struct {
 	templates, wide *templateSet
 	// never, where it has a code, is why its jobs can never run.
 	never verdict
-	// thresholds are those that its demand must meet one of; see Threshold.
+	// thresholds are the scopes in each of which one must be met; see Threshold.
 	thresholds []scope
 
 	// promises are the reservations of its first jobs. Under the conservative order

@@ -13,8 +13,9 @@ func Run(in Input) Result { return New(in).Session(in.Now) }
 
 // Engine is the state of a cluster, kept in the form that sessions need from
 // one to the next: a session costs what changed and how many kinds of jobs
-// there are, not how many jobs wait. It answers what Run would on the same
-// state. An Engine serves one caller at a time.
+// there are, not how many jobs wait. It answers what Run would on the same state,
+// where Input.Settled says whether anything has ended since the last session. An
+// Engine serves one caller at a time.
 type Engine struct {
 	policy Policy
 	dims   dimensions
