@@ -263,8 +263,8 @@ func checkNotDemandedAgain(t *rapid.T, in Input, r Result) {
 		}
 	}
 	again := Run(next)
-	if in.Policy.Order != FCFS && len(again.Starts) > 0 {
-		return // what is coming lets a job start before it, which takes what others counted on
+	if in.Policy.Order != FCFS && (len(again.Starts) > 0 || !slices.EqualFunc(r.Reservations, again.Reservations, sameJob)) {
+		return // what is coming lets a job start or have a reservation, which takes what others counted on
 	}
 	for _, d := range again.Demand {
 		if in.Policy.Order == FCFS || namedIn(r.Demand, d.Jobs) {
@@ -275,6 +275,8 @@ func checkNotDemandedAgain(t *rapid.T, in Input, r Result) {
 		t.Fatalf("the next session starts more: %v", again.Starts)
 	}
 }
+
+func sameJob(a, b Reservation) bool { return a.Job == b.Job && a.Element == b.Element }
 
 // namedIn tells whether any of the jobs is named in a demand.
 func namedIn(demand []cluster.Demand, jobs []int64) bool {

@@ -106,7 +106,7 @@ func (s *session) candidates() []*class {
 func (s *session) keepPromises(c *class) {
 	for i := c.pass.skipped + c.pass.admitted; i < int64(len(c.promises)); i++ {
 		if c.promises[i].at < forever {
-			s.keepHosts(c.promises[i])
+			s.keepHosts(c, c.promises[i])
 		}
 	}
 }
@@ -166,7 +166,7 @@ func (s *session) hostLatency(c *class) (latency cluster.Duration, possible bool
 func (s *session) takePromised() {
 	for _, c := range s.classes {
 		for _, p := range c.promises[:c.pass.skipped] {
-			s.keepHosts(p)
+			s.keepHosts(c, p)
 			for _, n := range c.choices[p.choice] {
 				pool := s.pools[n.pool]
 				pool.unreserved -= min(n.units, max(pool.unreserved, 0))
@@ -179,14 +179,15 @@ func (s *session) takePromised() {
 	}
 }
 
-func (s *session) keepHosts(p promise) {
+// keepHosts takes what a job of the class is promised from what is left of hosts.
+func (s *session) keepHosts(c *class, p promise) {
 	for _, h := range p.hosts {
-		shelf := &s.supply.real[s.e.hosts[h].kind]
-		free := shelf.bins.free(int(s.e.hosts[h].leaf))
-		for d := range free {
-			free[d] = -1
+		shelf, leaf := &s.supply.real[s.e.hosts[h].kind], int(s.e.hosts[h].leaf)
+		free := shelf.bins.free(leaf)
+		for d, n := range c.need {
+			free[d] -= n
 		}
-		shelf.bins.changed(int(s.e.hosts[h].leaf))
+		shelf.bins.changed(leaf)
 	}
 }
 
