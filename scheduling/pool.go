@@ -110,6 +110,15 @@ func (p *pool) limit() {
 	}
 }
 
+// keepFor keeps units for a job that has a reservation: of what is free, then of
+// what is coming.
+func (p *pool) keepFor(units int64) {
+	free := min(units, max(p.unreserved, 0))
+	p.unreserved -= free
+	p.coming -= min(units-free, p.coming)
+	p.reserved = true
+}
+
 // latency answers how soon more units could be there; not possible means that
 // none are coming and no one lends any.
 func (p *pool) latency(now cluster.Time) (latency cluster.Duration, possible bool) {

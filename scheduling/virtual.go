@@ -168,9 +168,7 @@ func (s *session) takePromised() {
 		for _, p := range c.promises[:c.pass.skipped] {
 			s.keepHosts(c, p)
 			for _, n := range c.choices[p.choice] {
-				pool := s.pools[n.pool]
-				pool.unreserved -= min(n.units, max(pool.unreserved, 0))
-				pool.reserved = true
+				s.pools[n.pool].keepFor(n.units)
 			}
 		}
 		if c.pass.hopeless {
