@@ -199,11 +199,7 @@ func (sp *supply) takeReal(c *class) bool {
 
 // take takes the need from the one host in a bin.
 func (sh *shelf) take(i int, need []int64) {
-	free := sh.bins.free(i)
-	for d, n := range need {
-		free[d] -= n
-	}
-	sh.bins.changed(i)
+	sh.bins.take(i, need, 1)
 	sh.groups[i].taken = true
 }
 

@@ -75,6 +75,15 @@ func (b *bins) free(i int) []int64 {
 	return b.most[at : at+b.dims : at+b.dims]
 }
 
+// take takes the need, so many times, from what is free in bin i.
+func (b *bins) take(i int, need []int64, times int64) {
+	free := b.free(i)
+	for d, n := range need {
+		free[d] -= times * n
+	}
+	b.changed(i)
+}
+
 // changed makes a new value of bin i known to the nodes above it.
 func (b *bins) changed(i int) {
 	for node := (b.size + i) / 2; node > 0; node /= 2 {

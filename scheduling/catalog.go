@@ -171,6 +171,9 @@ func (e *Engine) takeCatalog(in Input) {
 	slices.SortFunc(e.templates, func(a, b template) int {
 		return cmp.Or(cmp.Compare(a.Preference, b.Preference), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Provider, b.Provider))
 	})
+	for i := range e.templates {
+		e.templateIndex[e.templates[i].Name] = int32(i)
+	}
 }
 
 func (e *Engine) takeExpected(hosts []cluster.ExpectedHost) {
@@ -195,23 +198,29 @@ const misses = 2
 // as the hosts are that came of them, so that no more are asked for a job that they
 // do not take. They are charged as what they say.
 func (e *Engine) learnSizes() {
-	for i := range e.templates {
-		t := &e.templates[i]
-		largest, joined := make([]int64, len(t.size)), 0
-		for j := range e.hosts {
-			if h := &e.hosts[j]; h.template == t.Name {
-				grow(largest, h.size)
-				joined++
-			}
-		}
-		if joined < misses || covers(largest, t.size) {
+	largest, joined := map[string][]int64{}, map[string]int{}
+	for i := range e.hosts {
+		h := &e.hosts[i]
+		if h.template == "" {
 			continue
 		}
-		t.size = least(t.size, largest)
-		for j := range e.expected {
-			if x := &e.expected[j]; x.Template == t.Name {
-				x.size = least(x.size, largest)
-			}
+		if joined[h.template]++; largest[h.template] == nil {
+			largest[h.template] = make([]int64, len(h.size))
+		}
+		grow(largest[h.template], h.size)
+	}
+	for i := range e.templates {
+		t := &e.templates[i]
+		if joined[t.Name] < misses || covers(largest[t.Name], t.size) {
+			delete(largest, t.Name) // it keeps its word
+			continue
+		}
+		t.size = least(t.size, largest[t.Name])
+	}
+	for i := range e.expected {
+		x := &e.expected[i]
+		if _, offered := e.templateIndex[x.Template]; offered && largest[x.Template] != nil {
+			x.size = least(x.size, largest[x.Template])
 		}
 	}
 }
@@ -232,16 +241,17 @@ func (e *Engine) headrooms(into []int64, now cluster.Time) []int64 {
 	into = into[:0]
 	for i := range e.templates {
 		t := &e.templates[i]
-		headroom := t.Headroom
 		if now < t.BackoffUntil {
-			headroom = 0
+			into = append(into, 0)
+			continue
 		}
-		for j := range e.expected {
-			if x := &e.expected[j]; x.Template == t.Name && x.Requested > t.Published {
-				headroom--
-			}
+		into = append(into, t.Headroom)
+	}
+	for i := range e.expected {
+		x := &e.expected[i]
+		if t, offered := e.templateIndex[x.Template]; offered && x.Requested > e.templates[t].Published {
+			into[t] = max(into[t]-1, 0)
 		}
-		into = append(into, max(headroom, 0))
 	}
 	return into
 }
@@ -251,19 +261,19 @@ func (e *Engine) headrooms(into []int64, now cluster.Time) []int64 {
 func (e *Engine) quotasLeft(into []int64) []int64 {
 	into = into[:0]
 	for i := range e.quotas {
-		q := &e.quotas[i]
-		left := q.Limit - q.Used
-		for j := range e.expected {
-			x := &e.expected[j]
-			if x.Requested > q.Published && e.underQuota(x.Template, int32(i)) {
-				left -= q.charge(x.said)
+		into = append(into, max(e.quotas[i].Limit-e.quotas[i].Used, 0))
+	}
+	for i := range e.expected {
+		x := &e.expected[i]
+		t, offered := e.templateIndex[x.Template]
+		if !offered {
+			continue
+		}
+		for _, q := range e.templates[t].quotas {
+			if x.Requested > e.quotas[q].Published {
+				into[q] = max(into[q]-e.quotas[q].charge(x.said), 0)
 			}
 		}
-		into = append(into, max(left, 0))
 	}
 	return into
-}
-
-func (e *Engine) underQuota(name string, q int32) bool {
-	return slices.ContainsFunc(e.templates, func(t template) bool { return t.Name == name && slices.Contains(t.quotas, q) })
 }

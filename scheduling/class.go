@@ -157,6 +157,12 @@ func (c *class) split() *class {
 	return &alone
 }
 
+// takes tells whether a host of a kind and size would take a job of the class if it
+// were empty, or one node of it.
+func (c *class) takes(kind int32, size []int64) bool {
+	return covers(size, c.need) && slices.Contains(c.kinds, kind)
+}
+
 // empty tells whether no job of the class waits.
 func (c *class) empty() bool { return c.head == len(c.queue) }
 

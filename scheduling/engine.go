@@ -30,6 +30,7 @@ type Engine struct {
 	resourceIndex map[string]int32
 	expected      []expected
 	templates     []template
+	templateIndex map[string]int32
 	quotas        []quota
 	offers        []cluster.Offer
 
@@ -97,7 +98,7 @@ type runKey struct{ job, element int64 }
 func New(in Input) *Engine {
 	e := &Engine{
 		policy: in.Policy, dims: newDimensions(&in), kinds: kinds{index: map[string]int32{}},
-		hostIndex: map[string]int32{}, resourceIndex: map[string]int32{},
+		hostIndex: map[string]int32{}, resourceIndex: map[string]int32{}, templateIndex: map[string]int32{},
 		offers: in.Offers, thresholds: in.Thresholds, thresholdQueues: map[string]bool{},
 		classIndex: map[classKey]*class{}, footprints: map[string]*footprint{}, wides: map[string]*templateSet{}, templateSets: map[string]*templateSet{},
 	}
@@ -281,7 +282,7 @@ func (e *Engine) holdsFor(p promise, c *class) bool {
 		return false
 	}
 	return !slices.ContainsFunc(p.hosts, func(h int32) bool {
-		return !covers(e.hosts[h].size, c.need) || !slices.Contains(c.kinds, e.hosts[h].kind)
+		return !c.takes(e.hosts[h].kind, e.hosts[h].size)
 	})
 }
 

@@ -122,18 +122,26 @@ func (p *pool) keepFor(units int64) {
 // latency answers how soon more units could be there; not possible means that
 // none are coming and no one lends any.
 func (p *pool) latency(now cluster.Time) (latency cluster.Duration, possible bool) {
-	add := func(l cluster.Duration) {
-		if !possible || l < latency {
-			latency, possible = l, true
-		}
-	}
+	var first soonest
 	for _, src := range p.sources {
-		add(src.offer.Latency)
+		first.or(src.offer.Latency)
 	}
 	for _, a := range p.arrivals {
-		add(max(a.at.Sub(now), 0))
+		first.or(max(a.at.Sub(now), 0))
 	}
-	return latency, possible
+	return first.latency, first.possible
+}
+
+// soonest is the least of several latencies; not possible where there is none.
+type soonest struct {
+	latency  cluster.Duration
+	possible bool
+}
+
+func (s *soonest) or(l cluster.Duration) {
+	if !s.possible || l < s.latency {
+		s.latency, s.possible = l, true
+	}
 }
 
 // limited tells whether it is the limit that keeps the pool from borrowing more.

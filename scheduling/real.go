@@ -268,7 +268,7 @@ func (s *session) couldEver(c *class) bool {
 // of the class.
 func (s *session) expectedThatTake(c *class) (hosts int64) {
 	for i := range s.e.expected {
-		if x := &s.e.expected[i]; covers(x.size, c.need) && slices.Contains(c.kinds, x.kind) {
+		if x := &s.e.expected[i]; c.takes(x.kind, x.size) {
 			hosts++
 		}
 	}
@@ -278,7 +278,7 @@ func (s *session) expectedThatTake(c *class) (hosts int64) {
 // hostsThatTake answers how many hosts could take one node of a job of the class.
 func (s *session) hostsThatTake(c *class) (hosts int64) {
 	for i := range s.e.sizes {
-		if m := &s.e.sizes[i]; covers(m.size, c.need) && slices.Contains(c.kinds, m.kind) {
+		if m := &s.e.sizes[i]; c.takes(m.kind, m.size) {
 			hosts += m.count
 		}
 	}

@@ -34,7 +34,7 @@ func (s *session) noPlaceEver(c *class) verdict {
 func (s *session) closedFor(c *class) *host {
 	for i := range s.e.hosts {
 		h := &s.e.hosts[i]
-		if h.closed != "" && covers(h.size, c.need) && slices.Contains(c.kinds, h.kind) {
+		if h.closed != "" && c.takes(h.kind, h.size) {
 			return h
 		}
 	}

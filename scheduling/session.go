@@ -221,6 +221,9 @@ func (e *Engine) rings() map[int64]bool {
 			left[e.held[i].ID] = true
 		}
 	}
+	if len(left) == 0 {
+		return nil
+	}
 	waiting, free := map[int64][]int64{}, []int64{}
 	missing := map[int64]int{}
 	for i := range e.held {

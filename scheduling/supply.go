@@ -53,7 +53,6 @@ const (
 // that could be made.
 type supply struct {
 	e      *Engine
-	now    cluster.Time
 	real   []shelf // by kind
 	coming []shelf // by kind
 	made   []shelf // one for each template that is used, in the order of choice
@@ -111,7 +110,7 @@ type tally struct {
 
 // reset makes sp the supply that is left after the real pass.
 func (sp *supply) reset(s *session) {
-	sp.e, sp.now = s.e, s.now
+	sp.e = s.e
 	sp.headroom = s.e.headrooms(sp.headroom, s.now)
 	sp.quota = s.e.quotasLeft(sp.quota)
 	sp.made, sp.items, sp.use, sp.planned = sp.made[:0], sp.items[:0], 0, sp.planned[:0]
@@ -268,11 +267,7 @@ func (sh *shelf) room(need []int64, k int64) (n int64) {
 // lay puts jobs of an item on each host of group i.
 func (sp *supply) lay(sh *shelf, i int, it, job int32, per int64) {
 	item := &sp.items[it]
-	free := sh.bins.free(i)
-	for d, n := range item.need {
-		free[d] -= per * n
-	}
-	sh.bins.changed(i)
+	sh.bins.take(i, item.need, per)
 	if sh == &sp.trial {
 		return
 	}

@@ -143,22 +143,18 @@ func (s *session) latencyFor(c *class, p promise) (latency cluster.Duration, pos
 // hostLatency answers how soon a host for the class could be there that is not
 // there yet.
 func (s *session) hostLatency(c *class) (latency cluster.Duration, possible bool) {
-	add := func(l cluster.Duration) {
-		if !possible || l < latency {
-			latency, possible = l, true
-		}
-	}
+	var first soonest
 	for _, t := range c.templates.list {
 		if tmpl := &s.e.templates[t]; tmpl.Headroom > 0 && s.now >= tmpl.BackoffUntil {
-			add(tmpl.Latency)
+			first.or(tmpl.Latency)
 		}
 	}
 	for i := range s.e.expected {
-		if x := &s.e.expected[i]; covers(x.size, c.need) && slices.Contains(c.kinds, x.kind) {
-			add(max(x.Expected.Sub(s.now), 0))
+		if x := &s.e.expected[i]; c.takes(x.kind, x.size) {
+			first.or(max(x.Expected.Sub(s.now), 0))
 		}
 	}
-	return latency, possible
+	return first.latency, first.possible
 }
 
 // takePromised keeps the hosts and tokens that jobs have early reservations for
@@ -181,11 +177,7 @@ func (s *session) takePromised() {
 func (s *session) keepHosts(c *class, p promise) {
 	for _, h := range p.hosts {
 		shelf, leaf := &s.supply.real[s.e.hosts[h].kind], int(s.e.hosts[h].leaf)
-		free := shelf.bins.free(leaf)
-		for d, n := range c.need {
-			free[d] -= n
-		}
-		shelf.bins.changed(leaf)
+		shelf.bins.take(leaf, c.need, 1)
 	}
 }
 
