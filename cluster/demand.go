@@ -22,6 +22,17 @@ type Demand struct {
 	Reason string `json:"reason"`
 }
 
+// What says of what Units are counted, in words: a resource, or hosts of a template.
+func (d Demand) What() string {
+	switch {
+	case d.Resource != "":
+		return d.Resource
+	case d.Units == 1:
+		return "host of " + d.Template
+	}
+	return "hosts of " + d.Template
+}
+
 // CompareDemand orders demand by resource, then template, then provider.
 func CompareDemand(a, b Demand) int {
 	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Template, b.Template), cmp.Compare(a.Provider, b.Provider))

@@ -311,20 +311,19 @@ func (s *session) demand(hosts map[int32]*hostRow) []cluster.Demand {
 			slices.Sort(row.ids)
 		}
 		row.ids = slices.Compact(row.ids)
-		rows = append(rows, cluster.Demand{
+		d := cluster.Demand{
 			Template: tmpl.Name, Provider: tmpl.Provider, Units: row.units, Jobs: row.ids, Price: tmpl.Price * cluster.Price(row.units),
-			Reason: fmt.Sprintf("%s %s for %d more %s", jobList(row.ids), waits(row.ids), row.units, hostsOf(row.units, tmpl.Name)),
-		})
+		}
+		d.Reason = moreOf(d)
+		rows = append(rows, d)
 	}
 	slices.SortFunc(rows, cluster.CompareDemand)
 	return rows
 }
 
-func hostsOf(n int64, template string) string {
-	if n == 1 {
-		return "host of " + template
-	}
-	return "hosts of " + template
+// moreOf says for whom demand is.
+func moreOf(d cluster.Demand) string {
+	return fmt.Sprintf("%s %s for %d more %s", jobList(d.Jobs), waits(d.Jobs), d.Units, d.What())
 }
 
 // idle answers the idle clocks and the idle supply, and keeps both in the engine

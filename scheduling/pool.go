@@ -262,11 +262,11 @@ func (p *pool) demand() []cluster.Demand {
 		if src.taken == 0 {
 			continue
 		}
-		rows = append(rows, cluster.Demand{
-			Resource: p.resource.Name, Provider: src.offer.Provider, Units: src.taken, Jobs: src.jobs,
-			Price:  src.offer.Price * cluster.Price(src.taken),
-			Reason: fmt.Sprintf("%s %s for %d more %s", jobList(src.jobs), waits(src.jobs), src.taken, p.resource.Name),
-		})
+		d := cluster.Demand{
+			Resource: p.resource.Name, Provider: src.offer.Provider, Units: src.taken, Jobs: src.jobs, Price: src.offer.Price * cluster.Price(src.taken),
+		}
+		d.Reason = moreOf(d)
+		rows = append(rows, d)
 	}
 	return rows
 }

@@ -34,11 +34,7 @@ func render(r Result) string {
 		fmt.Fprintf(&b, "%s (%s) %s\n    to change: %s\n", who(u), u.Code, u.Why, u.Change)
 	}
 	for _, d := range r.Demand {
-		what := d.Resource
-		if what == "" {
-			what = hostsOf(d.Units, d.Template)
-		}
-		fmt.Fprintf(&b, "demand: %d %s from %s at %s, because %s\n", d.Units, what, d.Provider, d.Price, d.Reason)
+		fmt.Fprintf(&b, "demand: %d %s from %s at %s, because %s\n", d.Units, d.What(), d.Provider, d.Price, d.Reason)
 	}
 	for _, idle := range r.Idle {
 		if idle.Host != "" {

@@ -93,7 +93,7 @@ func statusTable(t *table, st api.Status) {
 	}
 	t.row()
 	for _, d := range st.Demand {
-		t.sentence(wrapped, fmt.Sprintf("demand: %d %s from %s: %s", d.Units, wanted(d), d.Provider, d.Reason))
+		t.sentence(wrapped, fmt.Sprintf("demand: %d %s from %s: %s", d.Units, d.What(), d.Provider, d.Reason))
 	}
 	t.row(fmt.Sprintf("jobs: %d waiting, %d running, %d done, %d failed", st.Jobs.Waiting, st.Jobs.Running, st.Jobs.Done, st.Jobs.Failed))
 }

@@ -65,20 +65,28 @@ func (s *source) see() string {
 	return "xce-elastic session --snapshot " + s.file
 }
 
-func newDemand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "demand", Short: "Show what jobs want that is not there", Args: cobra.NoArgs,
-		Long: "Show what the last session wanted for waiting jobs and could not place on what is there: tokens to borrow and\nhosts to make, less what was asked for since.",
-	}
+// ofSession makes a command print a part of a session: a value, or as a table.
+func ofSession(cmd *cobra.Command, part func(api.Session, *source) (any, func(*table))) *cobra.Command {
 	from, format := sourceFlag(cmd), outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		s, err := from.session(cmd)
 		if err != nil {
 			return err
 		}
-		return format.print(cmd, s.Demand, func(t *table) { demandTable(t, s, from.see()) })
+		value, show := part(s, from)
+		return format.print(cmd, value, show)
 	}
 	return cmd
+}
+
+func newDemand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "demand", Short: "Show what jobs want that is not there", Args: cobra.NoArgs,
+		Long: "Show what the last session wanted for waiting jobs and could not place on what is there: tokens to borrow and\nhosts to make, less what was asked for since.",
+	}
+	return ofSession(cmd, func(s api.Session, from *source) (any, func(*table)) {
+		return s.Demand, func(t *table) { demandTable(t, s, from.see()) }
+	})
 }
 
 func newIdle() *cobra.Command {
@@ -87,15 +95,9 @@ func newIdle() *cobra.Command {
 		Long: "Show the tokens and hosts that the last session found used by no job, and kept or counted on for no waiting one, and since when.\n" +
 			"Free tokens whose jobs wait for a busy host are among them.",
 	}
-	from, format := sourceFlag(cmd), outputFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := from.session(cmd)
-		if err != nil {
-			return err
-		}
-		return format.print(cmd, s.Idle, func(t *table) { idleTable(t, s, everything) })
-	}
-	return cmd
+	return ofSession(cmd, func(s api.Session, from *source) (any, func(*table)) {
+		return s.Idle, func(t *table) { idleTable(t, s, everything) }
+	})
 }
 
 func newSession() *cobra.Command {
@@ -105,15 +107,9 @@ func newSession() *cobra.Command {
 			"what lies idle, and who waits for what. With --snapshot, one session is run on a saved state; nothing is changed.",
 		Example: "  xce-elastic snapshot --hash --out state.json\n  xce-elastic session --snapshot state.json",
 	}
-	from, format := sourceFlag(cmd), outputFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := from.session(cmd)
-		if err != nil {
-			return err
-		}
-		return format.print(cmd, s, func(t *table) { sessionTable(t, s) })
-	}
-	return cmd
+	return ofSession(cmd, func(s api.Session, from *source) (any, func(*table)) {
+		return s, func(t *table) { sessionTable(t, s) }
+	})
 }
 
 // Tables of one session show so many rows each; demand and idle show all.
@@ -178,7 +174,7 @@ func demandTable(t *table, s api.Session, see string) {
 	case len(s.Demand) > 0:
 		t.sentence(wrapped, "WANTED", "OF", "FROM", "TOTAL PRICE/H", "FOR JOBS", "WHY")
 		for _, d := range s.Demand {
-			t.sentence(wrapped, d.Units, wanted(d), d.Provider, d.Price, len(d.Jobs), d.Reason)
+			t.sentence(wrapped, d.Units, d.What(), d.Provider, d.Price, len(d.Jobs), d.Reason)
 		}
 	case waiting == 0:
 		t.row("nothing is wanted")
@@ -195,17 +191,6 @@ func jobsWait(n int64) string {
 		return "1 job waits"
 	}
 	return fmt.Sprintf("%d jobs wait", n)
-}
-
-// wanted says what demand is for.
-func wanted(d cluster.Demand) string {
-	if d.Resource != "" {
-		return d.Resource
-	}
-	if d.Units == 1 {
-		return "host of " + d.Template
-	}
-	return "hosts of " + d.Template
 }
 
 func idleTable(t *table, s api.Session, most int) {

@@ -84,7 +84,7 @@ func TestDemandForHostsIsNamedByItsTemplate(t *testing.T) {
 		"host of small":  {Template: "small", Provider: "cloud", Units: 1},
 		"vcs":            {Resource: "vcs", Units: 1},
 	} {
-		if got := wanted(d); got != want {
+		if got := d.What(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
