@@ -82,10 +82,37 @@ type Description struct {
 	Concurrent    bool   `json:"concurrent"`        // calls may run side by side
 	Observe       bool   `json:"observe,omitempty"` // the script knows the verb observe
 
-	PollInterval int64            `json:"poll_interval_s"` // seconds between two looks at the same thing
-	Templates    []map[string]any `json:"templates,omitzero"`
-	Offers       []Offer          `json:"offers,omitzero"`
-	Recalls      []Recall         `json:"recalls,omitempty"`
+	PollInterval int64      `json:"poll_interval_s"` // seconds between two looks at the same thing
+	Templates    []Template `json:"templates,omitzero"`
+	Quotas       []Quota    `json:"quotas,omitempty"`
+	Offers       []Offer    `json:"offers,omitzero"`
+	Recalls      []Recall   `json:"recalls,omitempty"`
+}
+
+// Template is a kind of host that a provider can make, and on what terms. What its system keeps for
+// itself is not in it.
+type Template struct {
+	Template    string            `json:"template"`
+	CPUs        int64             `json:"cpus"`
+	MemoryMB    int64             `json:"memory_mb"`
+	Countables  map[string]int64  `json:"countables,omitempty"`
+	Features    []string          `json:"features,omitempty"`
+	Attributes  map[string]string `json:"attributes,omitempty"`
+	Headroom    int64             `json:"headroom"`             // hosts it could make more, now
+	Quotas      []string          `json:"quotas,omitempty"`     // names of the quotas that it shares with others
+	Price       int64             `json:"price"`                // millionths of a currency unit per host and hour
+	MinimumHold int64             `json:"minimum_hold_s"`       // seconds that are paid for in any case
+	BillingStep int64             `json:"billing_step_s"`       // seconds; 0 = none
+	Latency     int64             `json:"latency_s,omitempty"`  // seconds from the request until a host has joined
+	Preference  int64             `json:"preference,omitempty"` // the lowest first, where all else is equal
+}
+
+// Quota is a limit on what hosts of several templates have together.
+type Quota struct {
+	Name   string `json:"name"`
+	Counts string `json:"counts"` // hosts, cpus, memory_mb or a countable
+	Limit  int64  `json:"limit"`
+	Used   int64  `json:"used"` // what hosts that exist take of it
 }
 
 // Offer is what a provider could lend of one resource, and on what terms.
@@ -99,27 +126,49 @@ type Offer struct {
 	MaxOpen     int64  `json:"max_open,omitempty"`    // requests open at once; 0 means 1
 }
 
-// Recall says that the lender wants units of one grant back.
+// Recall says that the provider wants units of one grant back. Hosts it takes by itself when the
+// grace is over, as with spot capacity.
 type Recall struct {
 	RequestID string `json:"request_id"`
 	Units     int64  `json:"units"`
+	Grace     int64  `json:"grace_s,omitempty"` // seconds from now
 }
 
-// RequestIn asks for units of a resource.
+// RequestIn asks for units of a resource, or for hosts of a template; one of the two is set.
 type RequestIn struct {
 	RequestID string `json:"request_id"`
-	Resource  string `json:"resource"`
-	Units     int64  `json:"units"`
+	Resource  string `json:"resource,omitempty"`
+	Template  string `json:"template,omitempty"`
+	Units     int64  `json:"units"` // hosts, where a template is asked for
+	Join      *Join  `json:"join,omitempty"`
+}
+
+// Join is what a host needs to join the cluster; it must reach the host and no one else. The token is
+// good for one host, once, until the deadline.
+type Join struct {
+	Host       string    `json:"host"`       // the host's id in the cluster, which is the request id
+	Controller string    `json:"controller"` // its address
+	CA         string    `json:"ca"`         // certificate of the cluster's authority, PEM
+	Token      string    `json:"token"`
+	Deadline   time.Time `json:"deadline"`
+}
+
+// Instance is one host as its provider knows it. The id is never used again for another.
+type Instance struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"` // of the machine; may be used again once it is gone
 }
 
 // RequestOut answers a request. Granted may exceed what was asked: the caller gives the surplus back.
+// Of hosts, each that was granted is one of the Instances.
 type RequestOut struct {
-	RequestID  string `json:"request_id"`
-	Status     Status `json:"status"`
-	Granted    int64  `json:"granted,omitempty"`
-	Reason     Reason `json:"reason,omitempty"`
-	Message    string `json:"message,omitempty"`
-	RetryAfter int64  `json:"retry_after_s,omitempty"` // seconds
+	RequestID  string     `json:"request_id"`
+	Status     Status     `json:"status"`
+	Granted    int64      `json:"granted,omitempty"`
+	Instances  []Instance `json:"instances,omitempty"`
+	Reason     Reason     `json:"reason,omitempty"`
+	Message    string     `json:"message,omitempty"`
+	RetryAfter int64      `json:"retry_after_s,omitempty"` // seconds
 }
 
 // StatusIn asks how requests stand.
@@ -134,19 +183,21 @@ type StatusOut struct {
 
 // RequestState is how one request stands. Granted is what it got at first, whatever went back since.
 type RequestState struct {
-	RequestID  string `json:"request_id"`
-	Status     State  `json:"status"`
-	Granted    int64  `json:"granted,omitempty"`
-	Reason     Reason `json:"reason,omitempty"`
-	Message    string `json:"message,omitempty"`
-	RetryAfter int64  `json:"retry_after_s,omitempty"` // seconds
+	RequestID  string     `json:"request_id"`
+	Status     State      `json:"status"`
+	Granted    int64      `json:"granted,omitempty"`
+	Instances  []Instance `json:"instances,omitempty"`
+	Reason     Reason     `json:"reason,omitempty"`
+	Message    string     `json:"message,omitempty"`
+	RetryAfter int64      `json:"retry_after_s,omitempty"` // seconds
 }
 
 // ReturnIn gives units back. Remaining is an absolute target, so a repeated return changes nothing.
 type ReturnIn struct {
-	RequestID string `json:"request_id"`
-	Units     int64  `json:"units"`     // what the caller believes goes back now
-	Remaining int64  `json:"remaining"` // what shall still be lent afterwards
+	RequestID string     `json:"request_id"`
+	Units     int64      `json:"units"`               // what the caller believes goes back now
+	Remaining int64      `json:"remaining"`           // what shall still be lent afterwards
+	Instances []Instance `json:"instances,omitempty"` // the hosts that go back, as far as the caller knows them
 }
 
 // ReturnOut answers a return. Remaining is what is really still lent; a refusal or an unknown says nothing of it.
@@ -164,12 +215,14 @@ type ListOut struct {
 	Grants []Grant `json:"grants"`
 }
 
-// Grant is one loan as the lender sees it.
+// Grant is what one request has, as the provider sees it: units of a resource, or hosts of a template.
 type Grant struct {
-	RequestID string    `json:"request_id"`
-	Resource  string    `json:"resource"`
-	Units     int64     `json:"units"`
-	Since     time.Time `json:"since,omitzero"`
+	RequestID string     `json:"request_id"`
+	Resource  string     `json:"resource,omitempty"`
+	Template  string     `json:"template,omitempty"`
+	Units     int64      `json:"units"`
+	Instances []Instance `json:"instances,omitempty"` // of hosts, each
+	Since     time.Time  `json:"since,omitzero"`
 }
 
 // ObserveOut is what the real licence server counts.

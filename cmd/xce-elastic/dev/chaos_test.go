@@ -51,7 +51,7 @@ func TestNothingIsLostUnderKills(t *testing.T) {
 	}
 	killers.Wait()
 	f.restartAll(t)
-	eventually(t, 2*time.Minute, func() error { return f.enoughLoans(t) })
+	eventually(t, 5*time.Minute, func() error { return f.enoughLoans(t) })
 	cancel()
 	load.Wait()
 	eventually(t, 3*time.Minute, func() error { return f.settled(t.Context()) })
