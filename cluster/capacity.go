@@ -47,6 +47,30 @@ func (c Capacity) FeatureNames() []string {
 	return slices.Compact(names)
 }
 
+// Covers tells whether c has at least as much of everything that is counted as d.
+func (c Capacity) Covers(d Capacity) bool {
+	return c.CPUs >= d.CPUs && c.MemoryMB >= d.MemoryMB && c.covers(d.Countables)
+}
+
+// Least answers c with no more of anything that is counted than d has.
+func (c Capacity) Least(d Capacity) Capacity {
+	return c.combine(d, func(a, b int64) int64 { return min(a, b) })
+}
+
+// most answers c with at least as much of what it counts as d has.
+func (c Capacity) most(d Capacity) Capacity {
+	return c.combine(d, func(a, b int64) int64 { return max(a, b) })
+}
+
+func (c Capacity) combine(d Capacity, of func(a, b int64) int64) Capacity {
+	c.CPUs, c.MemoryMB = of(c.CPUs, d.CPUs), of(c.MemoryMB, d.MemoryMB)
+	c.Countables = maps.Clone(c.Countables)
+	for name, n := range c.Countables {
+		c.Countables[name] = of(n, d.Countables[name])
+	}
+	return c
+}
+
 // Validate checks what a host says of itself. Paths begin with `at`, such as
 // "hosts[2].", which may be empty.
 func (c Capacity) Validate(at string) Problems {

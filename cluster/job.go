@@ -75,7 +75,11 @@ type Job struct {
 	Submitted Time  `json:"submitted"`
 	Started   Time  `json:"started,omitempty"`
 	Ended     Time  `json:"ended,omitempty"`
-	ExitCode  int64 `json:"exit_code"`
+	// Stopping tells that a running job is being stopped so that it can wait
+	// again, and Requeues how often that has happened.
+	Stopping bool  `json:"stopping,omitempty"`
+	Requeues int64 `json:"requeues,omitempty"`
+	ExitCode int64 `json:"exit_code"`
 	// Why says in one sentence what a waiting job waits for, or how it ended.
 	Why string `json:"why,omitempty"`
 	// Code is the kind of reason for which a job waits, and Change what would

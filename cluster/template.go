@@ -22,11 +22,45 @@ type Template struct {
 	// Preference decides between templates that cost and waste the same; the
 	// lowest first.
 	Preference int64 `json:"preference,omitempty"`
+	// PollInterval is how often the provider may be asked about one request.
+	PollInterval Duration `json:"poll_interval,omitempty"`
 	// Published is when the provider said so.
 	Published Time `json:"published"`
-	// Refusals in a row, and until when they keep us from asking again.
+	// Refusals in a row, hosts that never joined among them, and until when they
+	// keep us from asking again.
 	Refusals     int64 `json:"refusals,omitempty"`
 	BackoffUntil Time  `json:"backoff_until,omitempty"`
+	// Delivered is what the hosts had that joined with less than the template
+	// says, the most of each thing, and Misses how many of them came in a row.
+	Delivered *Capacity `json:"delivered,omitempty"`
+	Misses    int64     `json:"misses,omitempty"`
+}
+
+// believedMisses is how many hosts must have joined with less than their template says
+// before they are believed: one may be broken.
+const believedMisses = 2
+
+// Believed answers what one host will have for jobs: what the template says, or
+// less where that is what its hosts had.
+func (t Template) Believed() Capacity {
+	if t.Misses < believedMisses || t.Delivered == nil {
+		return t.Capacity
+	}
+	return t.Capacity.Least(*t.Delivered)
+}
+
+// Learn answers the template after a host of it joined.
+func (t Template) Learn(joined Capacity) Template {
+	if joined.Covers(t.Capacity) {
+		t.Delivered, t.Misses = nil, 0
+		return t
+	}
+	delivered := joined.Least(t.Capacity)
+	if t.Delivered != nil {
+		delivered = delivered.most(*t.Delivered)
+	}
+	t.Delivered, t.Misses = &delivered, t.Misses+1
+	return t
 }
 
 // Quota is a provider's limit on what several templates have together.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"xce.internal/elastic/controller/pki"
+
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/controllertest"
@@ -48,7 +50,7 @@ func updates(b *testing.B, state string, running int64) {
 func (w *world) busy(running int64) {
 	w.t.Helper()
 	ctx := w.t.Context()
-	w.must(w.Service.Join(ctx, "host/h1", hostName, api.JoinHost{CPUs: running + 1}))
+	w.must(w.Service.Join(ctx, pki.Peer{Role: "host", Name: hostName}, api.JoinHost{CPUs: running + 1}))
 	for range running {
 		_, err := w.Service.Submit(ctx, "submitter/ann", vcsJob(1))
 		w.must(err)

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -54,7 +55,7 @@ func (s *Service) PublishCatalog(ctx context.Context, actor, provider string, ca
 				}
 			}
 		}
-		return nil
+		return s.publishTemplates(w, provider, catalog)
 	})
 }
 
@@ -104,21 +105,31 @@ func (s *Service) ProviderView(ctx context.Context, provider string, ask []strin
 		if v.Loans, err = w.CountLoans(provider); err != nil {
 			return err
 		}
-		if err := w.viewRoom(&v); err != nil {
+		if err := errors.Join(w.viewRoom(&v), w.viewHosts(&v)); err != nil {
 			return err
 		}
 		for _, id := range ask {
-			loan, found, err := w.Loan(id)
+			closed, err := w.closed(id)
 			if err != nil {
 				return err
 			}
-			if found && !loan.State.Open() {
+			if closed {
 				v.Closed = append(v.Closed, id)
 			}
 		}
 		return nil
 	})
 	return v, err
+}
+
+// closed tells whether an id is that of a loan or a host that is closed.
+func (w *work) closed(id string) (bool, error) {
+	loan, found, err := w.Loan(id)
+	if err != nil || found {
+		return found && !loan.State.Open(), err
+	}
+	host, found, err := w.ElasticHost(id)
+	return found && !host.State.Open(), err
 }
 
 // viewRoom fills in open loans, room and weights.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"testing"
 
+	"xce.internal/elastic/controller/pki"
+
 	"pgregory.net/rapid"
 
 	"xce.internal/elastic/cluster"
@@ -35,6 +37,9 @@ type walk struct {
 }
 
 const walker = "test/walk"
+
+// walkingHost is who its host is.
+var walkingHost = pki.Peer{Role: "host", Name: hostName}
 
 // call demands that a call succeeds or is refused, and does not fail.
 func (w *walk) call(err error) {
@@ -65,7 +70,7 @@ func (w *walk) next() api.LedgerWrite {
 
 // intend lets a new job make demand, and intends a loan upon it.
 func (w *walk) intend() api.LedgerWrite {
-	w.call(w.Service.Join(w.ctx, walker, hostName, api.JoinHost{CPUs: 20}))
+	w.call(w.Service.Join(w.ctx, walkingHost, api.JoinHost{CPUs: 20}))
 	w.call(w.Service.PublishCatalog(w.ctx, walker, "pool", catalog(w.draw(4, 8, "headroom"))))
 	_, err := w.Service.Submit(w.ctx, walker, vcsJob(w.draw(0, 9, "tokens")))
 	w.call(err)
@@ -85,7 +90,7 @@ func (w *walk) endJob() {
 	w.call(err)
 	if len(running) > 0 {
 		id := rapid.SampledFrom(running).Draw(w.rt, "job").ID
-		w.call(w.Service.EndJob(w.ctx, walker, hostName, id, api.JobEnd{State: cluster.JobDone, Why: "ended by itself"}))
+		w.call(w.Service.EndJob(w.ctx, walkingHost, id, api.JobEnd{State: cluster.JobDone, Why: "ended by itself"}))
 	}
 }
 

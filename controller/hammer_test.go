@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"xce.internal/elastic/controller/pki"
+
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/controllertest"
@@ -19,7 +21,7 @@ func TestFencesAndStartsAtOnceNeverUseMoreThanThereIs(t *testing.T) {
 	c := controllertest.Open(t, store.Memory, controllertest.Vcs(2, 20))
 	w := &world{Controller: c, t: t}
 	ctx, sv := t.Context(), c.Service
-	w.must(sv.Join(ctx, "host/h1", hostName, api.JoinHost{CPUs: 100}))
+	w.must(sv.Join(ctx, pki.Peer{Role: "host", Name: hostName}, api.JoinHost{CPUs: 100}))
 	var works sync.WaitGroup
 	works.Go(func() { // the scheduler, and jobs that end
 		for i := range int64(rounds) {
@@ -52,7 +54,7 @@ func (w *world) endOne() {
 	}
 	if len(running) > 0 {
 		end := api.JobEnd{State: cluster.JobDone, Why: "ended by itself"}
-		if err := w.Service.EndJob(w.t.Context(), "host/h1", hostName, running[0].ID, end); err != nil {
+		if err := w.Service.EndJob(w.t.Context(), pki.Peer{Role: "host", Name: hostName}, running[0].ID, end); err != nil {
 			w.t.Error(err)
 		}
 	}

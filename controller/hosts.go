@@ -7,57 +7,83 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/store"
 )
 
-// Join takes a host into the cluster, or takes over what it says of itself anew.
-// A second agent under the name of one that is up is refused: it would run the
-// same jobs once more.
-func (s *Service) Join(ctx context.Context, actor, name string, join api.JoinHost) error {
-	host := cluster.Host{
-		Name: name, Capacity: cluster.Capacity{CPUs: join.CPUs, MemoryMB: join.MemoryMB, Countables: join.Countables, Features: join.Features, Attributes: join.Attributes}, Instance: join.Instance,
-	}
-	if err := host.Capacity.Validate("").Err(); err != nil {
+// Join takes a host with a certificate into the cluster, or takes over what it
+// says of itself anew. An elastic host, which its certificate names by id, must be
+// one that is here or expected.
+func (s *Service) Join(ctx context.Context, peer pki.Peer, join api.JoinHost) error {
+	if err := join.Capacity().Validate("").Err(); err != nil {
 		return err
 	}
-	return s.update(ctx, actor, func(w *work) error {
-		old, known, err := w.Host(name)
+	err := s.update(ctx, peer.String(), func(w *work) error {
+		id, err := w.elasticID(peer)
 		if err != nil {
 			return err
 		}
-		if known && old.Host.Instance != join.Instance && s.isUp(name, w.now) {
-			return refuse(http.StatusConflict, "host %s is here already, with an agent that has another folder and was heard of at %s; give this one a name of its own, or stop the other and wait %s",
-				name, s.lastSeen(name).Stamp(), hostSilence)
-		}
-		s.heardOf(name)
-		host.Joined = w.now
-		next := store.Host{Name: name, Host: host}
-		var before any
-		if known {
-			before, next.Assigned = old.Host, old.Assigned
-		}
-		if err := w.SaveHost(next); err != nil {
+		if id != "" {
+			_, err := s.admit(w, id, join)
 			return err
 		}
-		return w.record(api.Change{Kind: api.KindHost, Subject: name, Why: fmt.Sprintf("joined with %d cpus and %d MB", join.CPUs, join.MemoryMB)}, before, next.Host)
+		return s.joinOwned(w, peer.Name, join)
 	})
+	return s.report(ctx, peer.Name, err)
+}
+
+// elasticID answers which elastic host a peer is; empty for one that the cluster
+// owns. A name that a provider's machine had is no one else's.
+func (w *work) elasticID(peer pki.Peer) (string, error) {
+	if peer.ID != "" {
+		return peer.ID, nil
+	}
+	row, found, err := w.ElasticHostNamed(peer.Name)
+	if err != nil || !found {
+		return "", err
+	}
+	if !row.State.Open() {
+		return "", refuse(http.StatusGone, "host %s was one of %s and is %s; it cannot join again", peer.Name, row.Provider, row.State)
+	}
+	return row.ID, nil
+}
+
+func (s *Service) joinOwned(w *work, name string, join api.JoinHost) error {
+	if err := s.sameAgent(w, name, "", join.Instance); err != nil {
+		return err
+	}
+	old, known, err := w.Host(name)
+	if err != nil {
+		return err
+	}
+	s.heardOf(name)
+	next := store.Host{Name: name, Host: cluster.Host{Name: name, Capacity: join.Capacity(), Instance: join.Instance, Joined: w.now}}
+	var before any
+	if known {
+		before, next.Assigned = old.Host, old.Assigned
+	}
+	if err := w.SaveHost(next); err != nil {
+		return err
+	}
+	return w.record(api.Change{Kind: api.KindHost, Subject: name, Why: fmt.Sprintf("joined with %d cpus and %d MB", join.CPUs, join.MemoryMB)}, before, next.Host)
 }
 
 // Assignments answers the jobs that a host should run, as soon as they changed
 // after the revision `after`, or when ctx ends. Asking is the host's sign of life.
-func (s *Service) Assignments(ctx, wait context.Context, host string, after int64) (api.Assignments, error) {
-	s.heardOf(host)
-	defer s.heardOf(host)
+func (s *Service) Assignments(ctx, wait context.Context, peer pki.Peer, after int64) (api.Assignments, error) {
+	host := peer.Name
 	var a api.Assignments
-	err := s.watch.poll(wait, func() (bool, error) {
+	next := func() <-chan struct{} { return s.watch.nextOf(host) }
+	err := poll(wait, next, func() (bool, error) {
 		err := s.store.Read(ctx, func(tx *store.Tx) error {
 			h, joined, err := tx.Host(host)
 			if err != nil {
 				return err
 			}
-			if !joined {
+			if !joined || h.Host.ID != peer.ID && peer.ID != "" {
 				return refuse(http.StatusNotFound, "host %s has not joined", host)
 			}
+			s.heardOf(host)
 			a.Revision = h.Assigned
 			a.Jobs, err = tx.HostJobs(host)
 			return err

@@ -87,7 +87,7 @@ func TestOnlyACertificateOfTheOwnAuthorityGetsAnAnswer(t *testing.T) {
 		want         int
 	}{
 		"a sound one":                      {[]tls.Certificate{forge(t, w.Certificates, admin, valid, x509.ExtKeyUsageClientAuth)}, http.StatusOK},
-		"none":                             {nil, 0},
+		"none":                             {nil, http.StatusUnauthorized},
 		"one of another authority":         {[]tls.Certificate{forge(t, foreign, admin, valid, x509.ExtKeyUsageClientAuth)}, 0},
 		"an expired one":                   {[]tls.Certificate{forge(t, w.Certificates, admin, time.Now().Add(-time.Hour), x509.ExtKeyUsageClientAuth)}, 0},
 		"one that is for servers only":     {[]tls.Certificate{forge(t, w.Certificates, admin, valid, x509.ExtKeyUsageServerAuth)}, 0},

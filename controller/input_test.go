@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"xce.internal/elastic/controller/pki"
+
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/controllertest"
@@ -122,7 +124,7 @@ func TestListsAreNeverNull(t *testing.T) {
 			{api.HostRole, "/v1/hosts/x/jobs"},
 		} {
 			if call.role == api.HostRole {
-				w.must(w.Service.Join(t.Context(), "host/x", "x", api.JoinHost{CPUs: 1}))
+				w.must(w.Service.Join(t.Context(), pki.Peer{Role: "host", Name: "x"}, api.JoinHost{CPUs: 1}))
 			}
 			status, text := post(t, w, call.role, http.MethodGet, call.path, "")
 			if status != http.StatusOK || strings.Contains(text, "null") {

@@ -2,12 +2,14 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/store"
 )
 
@@ -34,6 +36,13 @@ func (s *Service) Submit(ctx context.Context, actor string, spec cluster.JobSpec
 		hosts := make([]cluster.Host, len(joined))
 		for i, h := range joined {
 			hosts[i] = h.Host
+		}
+		templates, err := w.Templates()
+		if err != nil {
+			return err
+		}
+		for _, t := range templates {
+			hosts = append(hosts, cluster.Host{Name: t.Name, Capacity: t.Believed()})
 		}
 		problems := append(spec.Validate(resources, hosts), unsupported(spec)...)
 		if err := w.awaited(spec, &problems); err != nil {
@@ -97,30 +106,46 @@ func (s *Service) Jobs(ctx context.Context, state cluster.JobState) (jobs []clus
 }
 
 // EndJob takes a host's report of a job's end, and frees its tokens. The same
-// report again changes nothing.
-func (s *Service) EndJob(ctx context.Context, actor, host string, id int64, end api.JobEnd) error {
-	if !end.State.Ended() {
+// report again changes nothing. A job that was stopped to wait again does so.
+func (s *Service) EndJob(ctx context.Context, peer pki.Peer, id int64, end api.JobEnd) error {
+	if !end.State.Ended() && end.State != cluster.JobWaiting {
 		return refuse(http.StatusUnprocessableEntity, "job %d cannot end as %q", id, end.State)
 	}
-	return s.update(ctx, actor, func(w *work) error {
+	return s.update(ctx, peer.String(), func(w *work) error {
 		job, found, err := w.Job(id)
 		if err != nil {
 			return err
 		}
-		if !found || job.Host != host {
-			return refuse(http.StatusNotFound, "job %d is not on host %s", id, host)
+		host, joined, err := w.Host(peer.Name)
+		if err != nil {
+			return err
+		}
+		if !found || job.Host != peer.Name || joined && peer.ID != "" && host.Host.ID != peer.ID {
+			return refuse(http.StatusNotFound, "job %d is not on host %s", id, peer.Name)
 		}
 		if job.State.Ended() {
 			return nil
 		}
-		before := job
-		job.State, job.ExitCode, job.Ended, job.Why = end.State, end.ExitCode, w.now, end.Why
-		if err := w.SaveJob(job); err != nil {
+		if end.State == cluster.JobWaiting && !job.Stopping {
+			return refuse(http.StatusUnprocessableEntity, "job %d was not stopped and cannot wait again", id)
+		}
+		if end.State == cluster.JobWaiting {
+			err = w.requeue(job, end.Why)
+		} else {
+			err = w.endJob(job, end)
+		}
+		if err != nil {
 			return err
 		}
-		if err := w.record(jobChange(job, end.Why), before, job); err != nil {
-			return err
-		}
-		return w.MarkAssigned(host, w.revision)
+		return errors.Join(w.loaded(peer.Name), w.assign(peer.Name))
 	})
+}
+
+func (w *work) endJob(job cluster.Job, end api.JobEnd) error {
+	before := job
+	job.State, job.ExitCode, job.Ended, job.Why, job.Stopping = end.State, end.ExitCode, w.now, end.Why, false
+	if err := w.SaveJob(job); err != nil {
+		return err
+	}
+	return w.record(jobChange(job, end.Why), before, job)
 }

@@ -52,11 +52,12 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.authenticate
 // peerKey is where a request's context keeps its peer.
 type peerKey struct{}
 
-// authenticate reads who calls; a caller without a readable certificate gets nowhere.
+// authenticate reads who calls; a caller without a readable certificate gets no
+// further than to where a token lets in.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) {
 	defer s.logPanic(r)
 	peer, err := pki.PeerOf(r.TLS)
-	if err != nil {
+	if err != nil && r.URL.Path != api.PostJoin.Path {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
@@ -79,7 +80,7 @@ func peerOf(ctx context.Context) pki.Peer {
 // handle registers one route with its roles. What a handler is not registered
 // for, no one can call.
 func handle[I, O any](s *Server, route api.Route, handler func(context.Context, *I) (*O, error)) {
-	permitted := func(ctx huma.Context, next func(huma.Context)) {
+	guard := func(ctx huma.Context, next func(huma.Context)) {
 		peer := peerOf(ctx.Context())
 		if !route.Permits(api.Role(peer.Role)) || !ownsPath(peer, ctx) {
 			_ = huma.WriteErr(s.api, ctx, http.StatusForbidden, fmt.Sprintf("%s may not call %s", peer, route.ID))
@@ -89,7 +90,7 @@ func handle[I, O any](s *Server, route api.Route, handler func(context.Context, 
 	}
 	huma.Register(s.api, huma.Operation{
 		OperationID: route.ID, Method: route.Method, Path: route.Path, Summary: route.Summary,
-		Middlewares: huma.Middlewares{permitted}, RejectUnknownQueryParameters: true,
+		Middlewares: huma.Middlewares{guard}, RejectUnknownQueryParameters: true,
 	}, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
 		return out, s.answer(ctx, route, err)
@@ -133,6 +134,7 @@ func (s *Server) routes() {
 	s.readRoutes()
 	s.sessionRoutes()
 	s.ledgerRoutes()
+	s.elasticRoutes()
 	s.hostRoutes()
 	sv := s.service
 	handle(s, api.SubmitJob, func(ctx context.Context, in *body[cluster.JobSpec]) (*body[cluster.Job], error) {
@@ -257,6 +259,45 @@ func (s *Server) ledgerRoutes() {
 	})
 }
 
+func (s *Server) elasticRoutes() {
+	sv := s.service
+	handle(s, api.HostWrite, func(ctx context.Context, in *body[api.WriteHost]) (*body[api.HostWritten], error) {
+		written, err := sv.WriteHost(ctx, peerOf(ctx).String(), in.Body)
+		return &body[api.HostWritten]{written}, err
+	})
+	handle(s, api.PostJoinToken, func(ctx context.Context, in *struct {
+		Host string `query:"host" required:"true"`
+	},
+	) (*body[api.JoinToken], error) {
+		token, err := sv.JoinToken(ctx, peerOf(ctx).String(), in.Host)
+		return &body[api.JoinToken]{token}, err
+	})
+	handle(s, api.GetMachines, func(ctx context.Context, in *struct {
+		Provider string `path:"provider"`
+	},
+	) (*body[[]api.HostMachine], error) {
+		machines, err := sv.Machines(ctx, in.Provider)
+		return &body[[]api.HostMachine]{machines}, err
+	})
+	handle(s, api.GetHosts, func(ctx context.Context, in *struct {
+		All bool `query:"all"`
+	},
+	) (*body[[]cluster.ElasticHost], error) {
+		hosts, err := sv.ElasticHosts(ctx, in.All)
+		return &body[[]cluster.ElasticHost]{hosts}, err
+	})
+	handle(s, api.GetCatalog, func(ctx context.Context, _ *none) (*body[api.CatalogView], error) {
+		v, err := sv.Catalog(ctx)
+		return &body[api.CatalogView]{v}, err
+	})
+	handle(s, api.PostRetry, func(ctx context.Context, in *struct {
+		Provider string `path:"provider"`
+	},
+	) (*none, error) {
+		return nil, sv.RetryProvider(ctx, peerOf(ctx).String(), in.Provider)
+	})
+}
+
 func (s *Server) hostRoutes() {
 	sv := s.service
 	handle(s, api.PutHost, func(ctx context.Context, in *struct {
@@ -264,7 +305,11 @@ func (s *Server) hostRoutes() {
 		Body api.JoinHost
 	},
 	) (*none, error) {
-		return nil, sv.Join(ctx, peerOf(ctx).String(), in.Host, in.Body)
+		return nil, sv.Join(ctx, peerOf(ctx), in.Body)
+	})
+	handle(s, api.PostJoin, func(ctx context.Context, in *body[api.JoinRequest]) (*body[api.Joined], error) {
+		joined, err := sv.JoinWithToken(ctx, in.Body)
+		return &body[api.Joined]{joined}, err
 	})
 	handle(s, api.GetAssignments, func(ctx context.Context, in *struct {
 		Host string `path:"host"`
@@ -273,7 +318,7 @@ func (s *Server) hostRoutes() {
 	) (*body[api.Assignments], error) {
 		wait, cancel := in.context(ctx)
 		defer cancel()
-		a, err := sv.Assignments(ctx, wait, in.Host, in.After)
+		a, err := sv.Assignments(ctx, wait, peerOf(ctx), in.After)
 		return &body[api.Assignments]{a}, err
 	})
 	handle(s, api.PostJobEnd, func(ctx context.Context, in *struct {
@@ -282,7 +327,7 @@ func (s *Server) hostRoutes() {
 		Body api.JobEnd
 	},
 	) (*none, error) {
-		return nil, sv.EndJob(ctx, peerOf(ctx).String(), in.Host, in.ID, in.Body)
+		return nil, sv.EndJob(ctx, peerOf(ctx), in.ID, in.Body)
 	})
 }
 

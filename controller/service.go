@@ -19,6 +19,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/ledger"
 	"xce.internal/elastic/scheduling"
@@ -32,6 +33,15 @@ type Config struct {
 	Providers       []string
 	Policy          scheduling.Policy
 	Thresholds      []scheduling.Threshold
+	Hosts           cluster.HostRules
+	// Authority makes the certificates of elastic hosts; nil where there are none.
+	Authority Authority
+}
+
+// Authority makes certificates.
+type Authority interface {
+	// SignRequest answers the certificate of a peer for the key of a PEM request.
+	SignRequest(request []byte, peer pki.Peer) ([]byte, error)
 }
 
 // Service is the controller without its network.
@@ -47,6 +57,9 @@ type Service struct {
 	seenMu sync.Mutex
 	seen   map[string]cluster.Time // hosts, when they were last heard of
 
+	warnedMu sync.Mutex
+	warned   map[string]bool // what was warned of already
+
 	// last is what the last session since the start came to.
 	last atomic.Pointer[api.Session]
 	// freed tells that something may have become free since then.
@@ -61,7 +74,7 @@ const self = "controller/session"
 func NewService(ctx context.Context, config Config, st *store.Store, now func() cluster.Time, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		config: config, store: st, now: now, log: log,
-		watch: newWatch(), kick: make(chan struct{}, 1), seen: map[string]cluster.Time{},
+		watch: newWatch(), kick: make(chan struct{}, 1), seen: map[string]cluster.Time{}, warned: map[string]bool{},
 	}
 	if err := s.configure(ctx); err != nil {
 		return nil, err
@@ -76,6 +89,14 @@ type work struct {
 	now   cluster.Time
 	// revision is that of the last record; 0 while nothing was recorded.
 	revision int64
+	// assigned are the hosts of which the jobs changed, or that are gone.
+	assigned []string
+}
+
+// assign tells that the jobs of a host changed.
+func (w *work) assign(host string) error {
+	w.assigned = append(w.assigned, host)
+	return w.MarkAssigned(host, w.revision)
 }
 
 // update runs one change in one transaction, and tells those who wait.
@@ -95,7 +116,7 @@ func (s *Service) add(ctx context.Context, actor string, fn func(w *work) error)
 		return err
 	}
 	if w.revision > 0 {
-		s.watch.advance(w.revision)
+		s.watch.advance(w.revision, w.assigned)
 		s.wantSession()
 	}
 	return nil
@@ -211,7 +232,7 @@ func (s *Service) forgetOffers(w *work) error {
 			err = errors.Join(err, w.withdrawOffer(o, o.Provider+" is gone from the configuration"))
 		}
 	}
-	return err
+	return errors.Join(err, s.forgetTemplates(w))
 }
 
 // resource finds a shared resource by name.

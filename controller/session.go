@@ -51,6 +51,9 @@ func (s *Service) Session(ctx context.Context) error {
 	settled := !s.freed.Swap(false)
 	err := s.store.Update(ctx, func(tx *store.Tx) error {
 		w = &work{Tx: tx, actor: self, now: s.now()}
+		if err := s.listen(w); err != nil {
+			return err
+		}
 		read, err := s.read(w)
 		if err != nil {
 			return err
@@ -66,7 +69,7 @@ func (s *Service) Session(ctx context.Context) error {
 	}
 	s.last.Store(&session)
 	if w.revision > 0 {
-		s.watch.advance(w.revision)
+		s.watch.advance(w.revision, w.assigned)
 	}
 	return nil
 }
@@ -122,6 +125,9 @@ func (s *Service) read(w *work) (read state, err error) {
 	if in.Hosts, err = s.readHosts(w); err != nil {
 		return read, err
 	}
+	if err = s.readElastic(w, in); err != nil {
+		return read, err
+	}
 	if read.resources, err = w.Resources(); err != nil {
 		return read, err
 	}
@@ -150,13 +156,26 @@ func (s *Service) readHosts(w *work) ([]scheduling.Host, error) {
 	hosts := make([]scheduling.Host, len(rows))
 	for i, h := range rows {
 		hosts[i] = scheduling.Host{
-			Name: h.Name, Capacity: h.Host.Capacity, IdleSince: idle[h.Name],
+			Name: h.Name, Capacity: h.Host.Capacity, Template: h.Host.Template, Closed: h.Host.Closed, IdleSince: idle[h.Name],
 		}
 		if !s.isUp(h.Name, w.now) {
 			hosts[i].Closed = "it was last heard of at " + s.lastSeen(h.Name).Stamp()
 		}
 	}
 	return hosts, nil
+}
+
+// readElastic reads what hosts are coming, and which could be made.
+func (s *Service) readElastic(w *work, in *scheduling.Input) error {
+	coming, err := w.ComingHosts()
+	if err != nil {
+		return err
+	}
+	for _, h := range coming {
+		in.Expected = append(in.Expected, h.Expected())
+	}
+	in.Templates, in.Quotas, _, err = s.limited(w)
+	return err
 }
 
 // jobOf finds one of a session's waiting jobs, which are ordered by id.
@@ -212,7 +231,10 @@ func (w *work) startJob(job cluster.Job, start scheduling.Start) error {
 	if err := w.record(jobChange(job, "placed on "+host), before, job); err != nil {
 		return err
 	}
-	return w.MarkAssigned(host, w.revision)
+	if err := w.loaded(host); err != nil {
+		return err
+	}
+	return w.assign(host)
 }
 
 // keepWaiting keeps why a job waits, where that is another reason than before.

@@ -89,8 +89,19 @@ func (s *Service) hostStatus(w *work, st *api.Status, running []cluster.Job) err
 	if err != nil {
 		return err
 	}
+	elastic, err := w.ElasticHosts("")
+	if err != nil {
+		return err
+	}
+	rows := map[string]*cluster.ElasticHost{}
+	for i := range elastic {
+		rows[elastic[i].ID] = &elastic[i]
+	}
+	if _, _, st.Halt, err = s.limited(w); err != nil {
+		return err
+	}
 	for _, h := range hosts {
-		row := api.HostStatus{Host: h.Host, FreeCPUs: h.Host.CPUs, FreeMemoryMB: h.Host.MemoryMB, FreeCountables: maps.Clone(h.Host.Countables), IdleSince: idle[h.Name]}
+		row := api.HostStatus{Elastic: rows[h.Host.ID], Host: h.Host, FreeCPUs: h.Host.CPUs, FreeMemoryMB: h.Host.MemoryMB, FreeCountables: maps.Clone(h.Host.Countables), IdleSince: idle[h.Name]}
 		row.LastSeen, row.Up = s.lastSeen(h.Name), s.isUp(h.Name, w.now)
 		for _, job := range running {
 			if job.Host != h.Name {
@@ -118,7 +129,7 @@ const mostChanges = 500
 // answered at once, with the newest one there is.
 func (s *Service) Changes(ctx, wait context.Context, after int64) (api.Changes, error) {
 	changes := api.Changes{Revision: after}
-	err := s.watch.poll(wait, func() (bool, error) {
+	err := poll(wait, s.watch.next, func() (bool, error) {
 		err := s.store.Read(ctx, func(tx *store.Tx) (err error) {
 			if changes.Changes, err = tx.Changes(after, mostChanges); err != nil {
 				return err

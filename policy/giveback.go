@@ -13,23 +13,35 @@ func HoldUntil(terms cluster.Terms, own cluster.Duration, granted cluster.Time) 
 	return granted.Add(max(terms.MinimumHold, own))
 }
 
-// Returnable answers the first instant from `now` on at which it makes sense
-// to give units of the loan back: not before its minimum hold is over, and,
-// where the lender bills by steps, only shortly before the next step begins,
-// since the step that has begun is paid for anyway.
-func Returnable(loan cluster.Loan, now cluster.Time) cluster.Time {
-	at := max(now, loan.HoldUntil)
-	step := loan.BillingStep
-	if step <= 0 {
+// Paid is for what time something that was got from a provider is paid for.
+type Paid struct {
+	// Since is when it was got, and HoldUntil when its minimum hold is over.
+	Since, HoldUntil cluster.Time
+	// Step is the length of time that is paid for once begun; 0 means none.
+	Step cluster.Duration
+}
+
+// Returnable answers the first instant from `now` on at which it makes sense to
+// give it back: not before its minimum hold is over, and, where the provider
+// bills by steps, only shortly before the next step begins, since the step that
+// has begun is paid for anyway.
+func (p Paid) Returnable(now cluster.Time) cluster.Time {
+	at := max(now, p.HoldUntil)
+	if p.Step <= 0 {
 		return at
 	}
-	lead := returnLead(step)
-	begun := at.Sub(loan.Committed)
-	left := step - begun%step
+	lead := returnLead(p.Step)
+	left := p.Step - at.Sub(p.Since)%p.Step
 	if left <= lead {
 		return at
 	}
 	return at.Add(left - lead)
+}
+
+// Returnable answers the first instant from `now` on at which it makes sense
+// to give units of the loan back.
+func Returnable(loan cluster.Loan, now cluster.Time) cluster.Time {
+	return Paid{Since: loan.Committed, HoldUntil: loan.HoldUntil, Step: loan.BillingStep}.Returnable(now)
 }
 
 // returnLead is how long before a billing step's end a return is begun, so

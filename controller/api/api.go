@@ -77,6 +77,8 @@ type Refusal struct {
 // Catalog is what one provider says of itself.
 type Catalog struct {
 	Offers       []cluster.Offer       `json:"offers"`
+	Templates    []cluster.Template    `json:"templates,omitempty"`
+	Quotas       []cluster.Quota       `json:"quotas,omitempty"`
 	Observations []cluster.Observation `json:"observations"`
 }
 
@@ -84,7 +86,9 @@ type Catalog struct {
 // books are compared with.
 type ProviderView struct {
 	policy.View
-	// Closed are the ids of the provider's loans that are closed, of those asked for.
+	Hosts policy.HostView `json:"hosts"`
+	// Closed are the ids of the provider's loans and hosts that are closed, of
+	// those asked for.
 	Closed []string `json:"closed"`
 }
 
@@ -143,6 +147,8 @@ type Status struct {
 	Offers    []cluster.Offer  `json:"offers"`
 	Demand    []cluster.Demand `json:"demand"`
 	Jobs      JobCounts        `json:"jobs"`
+	// Halt is why no more hosts are asked for, where that is so.
+	Halt string `json:"halt,omitempty"`
 }
 
 // HostStatus is a host and what is free on it.
@@ -154,6 +160,8 @@ type HostStatus struct {
 	Jobs           int64            `json:"jobs"`
 	// IdleSince is since when the last session found it idle.
 	IdleSince cluster.Time `json:"idle_since,omitempty"`
+	// Elastic is the ledger's row of a host that a provider made.
+	Elastic *cluster.ElasticHost `json:"elastic,omitempty"`
 }
 
 // JobCounts counts jobs by state.
@@ -187,7 +195,8 @@ type Changes struct {
 	Changes  []Change `json:"changes"`
 }
 
-// Kinds of changes. Those of the ledger are "loan-" and the kind of the write.
+// Kinds of changes. Those of the ledger are "loan-" or "host-" and the kind of
+// the write, or of what the cluster saw of the host.
 const (
 	KindResource  = "resource"
 	KindLending   = "lending"
@@ -197,6 +206,16 @@ const (
 	KindHost      = "host"
 	KindJob       = "job"
 	KindLoanWrite = "loan-"
+	KindHostWrite = "host-"
+	KindRefused   = "join-refused"
+	KindTemplate  = "template"
+
+	// KindJoined and the next are what the workflow of a host is told of.
+	KindJoined  = KindHostWrite + "joined"
+	KindEmptied = KindHostWrite + "emptied"
+	KindSuspect = KindHostWrite + "suspect"
+	KindLost    = KindHostWrite + "lost"
+	KindWell    = KindHostWrite + "well"
 )
 
 // JoinHost is what a host says of itself when it joins.
@@ -212,6 +231,11 @@ type JoinHost struct {
 	Instance string `json:"instance,omitempty"`
 }
 
+// Capacity is what the host has for jobs.
+func (j JoinHost) Capacity() cluster.Capacity {
+	return cluster.Capacity{CPUs: j.CPUs, MemoryMB: j.MemoryMB, Countables: j.Countables, Features: j.Features, Attributes: j.Attributes}
+}
+
 // Assignments are the jobs that a host should be running, and the revision to
 // ask after for the next ones.
 type Assignments struct {
@@ -221,7 +245,8 @@ type Assignments struct {
 
 // JobEnd is how a job ended on its host.
 type JobEnd struct {
-	State    cluster.JobState `json:"state" enum:"done,failed,timeout"`
+	// State waiting tells of a job that was stopped so that it can wait again.
+	State    cluster.JobState `json:"state" enum:"done,failed,timeout,waiting"`
 	ExitCode int64            `json:"exit_code"`
 	Why      string           `json:"why"`
 }

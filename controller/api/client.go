@@ -256,6 +256,47 @@ func (c *Client) write(ctx context.Context, r Route, in any) (Written, error) {
 	return w, c.call(ctx, r, r.Path, nil, in, &w)
 }
 
+// WriteHost writes one change to a host's row.
+func (c *Client) WriteHost(ctx context.Context, in WriteHost) (HostWritten, error) {
+	var w HostWritten
+	return w, c.call(ctx, HostWrite, HostWrite.Path, nil, in, &w)
+}
+
+// JoinToken makes the one-time token of an expected host.
+func (c *Client) JoinToken(ctx context.Context, host string) (JoinToken, error) {
+	var t JoinToken
+	return t, c.call(ctx, PostJoinToken, PostJoinToken.Path, url.Values{"host": {host}}, nil, &t)
+}
+
+// Machines answers what a provider's inventory is compared with.
+func (c *Client) Machines(ctx context.Context, provider string) ([]HostMachine, error) {
+	var m []HostMachine
+	return m, c.call(ctx, GetMachines, fill(GetMachines.Path, "{provider}", provider), nil, nil, &m)
+}
+
+// ElasticHosts lists elastic hosts: those that stand for something, or all.
+func (c *Client) ElasticHosts(ctx context.Context, all bool) ([]cluster.ElasticHost, error) {
+	var h []cluster.ElasticHost
+	return h, c.call(ctx, GetHosts, GetHosts.Path, url.Values{"all": {strconv.FormatBool(all)}}, nil, &h)
+}
+
+// Catalog answers what providers can give now.
+func (c *Client) Catalog(ctx context.Context) (CatalogView, error) {
+	var v CatalogView
+	return v, c.call(ctx, GetCatalog, GetCatalog.Path, nil, nil, &v)
+}
+
+// RetryProvider forgets a provider's refusals.
+func (c *Client) RetryProvider(ctx context.Context, provider string) error {
+	return c.call(ctx, PostRetry, fill(PostRetry.Path, "{provider}", provider), nil, nil, nil)
+}
+
+// JoinWithToken joins as an elastic host, for which no certificate is needed yet.
+func (c *Client) JoinWithToken(ctx context.Context, in JoinRequest) (Joined, error) {
+	var j Joined
+	return j, c.call(ctx, PostJoin, PostJoin.Path, nil, in, &j)
+}
+
 // Join joins the cluster as a host.
 func (c *Client) Join(ctx context.Context, host string, join JoinHost) error {
 	return c.call(ctx, PutHost, fill(PutHost.Path, "{host}", host), nil, join, nil)

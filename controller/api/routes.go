@@ -15,6 +15,9 @@ const (
 	HostRole    Role = "host"
 	Submitter   Role = "submitter"
 	Viewer      Role = "viewer"
+
+	// Anyone may call, even without a certificate: the call itself has what lets in.
+	Anyone Role = "anyone"
 )
 
 // Route is one operation of the API and who may call it.
@@ -28,7 +31,9 @@ type Route struct {
 
 // Permits tells whether a peer of the role may call the route. What is not
 // listed is denied.
-func (r Route) Permits(role Role) bool { return slices.Contains(r.Roles, role) }
+func (r Route) Permits(role Role) bool {
+	return slices.Contains(r.Roles, role) || slices.Contains(r.Roles, Anyone)
+}
 
 var readers = []Role{Admin, Provisioner, Submitter, Viewer}
 
@@ -59,6 +64,17 @@ var (
 	LoanRecall      = Route{"loan-recall", http.MethodPost, "/v1/ledger/recall", "Take recalled units out of the total", []Role{Provisioner}}
 	LoanConfirm     = Route{"loan-confirm", http.MethodPost, "/v1/ledger/confirm", "Record that fenced units are back with the lender", []Role{Provisioner}}
 
+	HostWrite = Route{"host-write", http.MethodPost, "/v1/ledger/host", "Write one change of a host's workflow to its row", []Role{Provisioner}}
+	// PostJoinToken answers a secret, and so does no other role's business.
+	PostJoinToken = Route{"join-token", http.MethodPost, "/v1/join-tokens", "Make the one-time token with which an expected host joins", []Role{Provisioner}}
+	GetMachines   = Route{"machines", http.MethodGet, "/v1/providers/{provider}/machines", "What a provider's inventory is compared with", []Role{Provisioner}}
+	GetHosts      = Route{"hosts", http.MethodGet, "/v1/elastic-hosts", "Elastic hosts: the open ones, or all", readers}
+	GetCatalog    = Route{"catalog", http.MethodGet, "/v1/catalog", "What providers can give now, and what is left alone until when", readers}
+	PostRetry     = Route{"provider-retry", http.MethodPost, "/v1/providers/{provider}/retry", "Forget a provider's refusals, so that it is asked again at once", []Role{Admin}}
+
+	// PostJoin is open to callers without a certificate: the token is what lets them in.
+	PostJoin = Route{"join-with-token", http.MethodPost, "/v1/join", "Join with a one-time token, and get a certificate", []Role{Anyone}}
+
 	PutHost        = Route{"join", http.MethodPut, "/v1/hosts/{host}", "Join the cluster as a host", []Role{HostRole}}
 	GetAssignments = Route{"assignments", http.MethodGet, "/v1/hosts/{host}/jobs", "Jobs that a host should run; waits for a change", []Role{HostRole}}
 	PostJobEnd     = Route{"job-end", http.MethodPost, "/v1/hosts/{host}/jobs/{id}/end", "Report a job's end", []Role{HostRole}}
@@ -69,5 +85,6 @@ var Routes = []Route{
 	GetStatus, GetChanges, GetJobs, GetLoans, GetExplanation, GetSession, GetSnapshot, GetHashedSnapshot, SubmitJob, SetOwned, PutLend,
 	PutCatalog, GetProviderView, ReportStray,
 	LoanIntend, LoanCommit, LoanRefuse, LoanFence, LoanRecall, LoanConfirm,
+	HostWrite, PostJoinToken, GetMachines, GetHosts, GetCatalog, PostRetry, PostJoin,
 	PutHost, GetAssignments, PostJobEnd,
 }

@@ -27,6 +27,8 @@ import (
 type Peer struct {
 	Role string
 	Name string
+	// ID is that of an elastic host, whose name another may have later.
+	ID string
 }
 
 // String answers role/name, as audit records have it.
@@ -40,7 +42,7 @@ func PeerOf(state *tls.ConnectionState) (Peer, error) {
 	for _, uri := range state.PeerCertificates[0].URIs {
 		name := strings.TrimPrefix(uri.Path, "/")
 		if uri.Scheme == "xce" && uri.Host != "" && name != "" {
-			return Peer{Role: uri.Host, Name: name}, nil
+			return Peer{Role: uri.Host, Name: name, ID: uri.Query().Get("id")}, nil
 		}
 	}
 	return Peer{}, errors.New("the caller's certificate has no name of the form xce://ROLE/NAME")
@@ -52,11 +54,26 @@ const (
 	leafLife = 365 * 24 * time.Hour
 )
 
+// uri is the name by which a certificate says who its holder is.
+func (p Peer) uri() *url.URL {
+	u := &url.URL{Scheme: "xce", Host: p.Role, Path: "/" + p.Name}
+	if p.ID != "" {
+		u.RawQuery = url.Values{"id": {p.ID}}.Encode()
+	}
+	return u
+}
+
 // Authority issues certificates into a folder: NAME.crt and NAME.key, PEM.
 type Authority struct {
 	folder string
 	cert   *x509.Certificate
 	key    *ecdsa.PrivateKey
+}
+
+// LoadAuthority reads the authority of a certificate and its key, PEM files.
+func LoadAuthority(certFile, keyFile string) (*Authority, error) {
+	a := &Authority{folder: filepath.Dir(certFile)}
+	return a, a.load(certFile, keyFile)
 }
 
 // OpenAuthority reads the authority of a folder, and makes it where there is
@@ -66,17 +83,21 @@ func OpenAuthority(folder string) (*Authority, error) {
 	if isAbsent(a.path(caName, ".crt")) && isAbsent(a.path(caName, ".key")) {
 		return a, a.create()
 	}
-	pair, err := tls.LoadX509KeyPair(a.path(caName, ".crt"), a.path(caName, ".key"))
+	return a, a.load(a.path(caName, ".crt"), a.path(caName, ".key"))
+}
+
+func (a *Authority) load(certFile, keyFile string) error {
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
-		return nil, fmt.Errorf("read certificate authority in %s: %w", folder, err)
+		return fmt.Errorf("read certificate authority in %s: %w", a.folder, err)
 	}
 	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("certificate authority in %s has a key that is not ECDSA; make a new one in an empty folder", folder)
+		return fmt.Errorf("certificate authority in %s has a key that is not ECDSA; make a new one in an empty folder", a.folder)
 	}
 	a.key = key
 	a.cert, err = x509.ParseCertificate(pair.Certificate[0])
-	return a, err
+	return err
 }
 
 func isAbsent(path string) bool {
@@ -106,13 +127,10 @@ func (a *Authority) create() error {
 // Issue makes a certificate for a peer, into the files NAME.crt and NAME.key.
 // hosts are the addresses it may serve at; none makes it a client's only.
 func (a *Authority) Issue(file string, peer Peer, hosts ...string) error {
-	template, err := newTemplate(peer.String(), leafLife)
+	template, err := peer.template()
 	if err != nil {
 		return err
 	}
-	template.URIs = []*url.URL{{Scheme: "xce", Host: peer.Role, Path: "/" + peer.Name}}
-	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	if len(hosts) > 0 {
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
 	}
@@ -128,6 +146,18 @@ func (a *Authority) Issue(file string, peer Peer, hosts ...string) error {
 		return fmt.Errorf("make key: %w", err)
 	}
 	return a.sign(file, template, key)
+}
+
+// template is a client's certificate before it is signed.
+func (p Peer) template() (*x509.Certificate, error) {
+	template, err := newTemplate(p.String(), leafLife)
+	if err != nil {
+		return nil, err
+	}
+	template.URIs = []*url.URL{p.uri()}
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	return template, nil
 }
 
 func newTemplate(name string, life time.Duration) (*x509.Certificate, error) {
@@ -197,8 +227,8 @@ func (f Files) load() (*x509.CertPool, tls.Certificate, error) {
 	return pool, pair, nil
 }
 
-// Server answers the TLS configuration of a controller: it demands a
-// certificate of its own authority from everyone.
+// Server answers the TLS configuration of a controller: a caller's certificate
+// must be one of its own authority. Who has none is for the caller of it to judge.
 func (f Files) Server() (*tls.Config, error) {
 	pool, pair, err := f.load()
 	if err != nil {
@@ -206,7 +236,7 @@ func (f Files) Server() (*tls.Config, error) {
 	}
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair},
-		ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, NextProtos: []string{"h2", "http/1.1"},
+		ClientCAs: pool, ClientAuth: tls.VerifyClientCertIfGiven, NextProtos: []string{"h2", "http/1.1"},
 	}, nil
 }
 

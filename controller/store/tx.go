@@ -463,7 +463,7 @@ func (t *Tx) SaveJob(job cluster.Job) error {
 				return err
 			}
 		}
-	case job.State.Ended():
+	case job.State.Ended() || job.Requeues > 0:
 		if _, err := t.tx.NewDelete().Model((*useRow)(nil)).Where("job = ?", job.ID).Exec(t.ctx); err != nil {
 			return fmt.Errorf("free the tokens of job %d: %w", job.ID, err)
 		}
