@@ -17,6 +17,7 @@ type Ledger interface {
 	Fence(context.Context, api.FenceLoan) (api.Written, error)
 	Recall(context.Context, api.RecallLoan) (api.Written, error)
 	Confirm(context.Context, api.ConfirmLoan) (api.Written, error)
+	WriteHost(context.Context, api.WriteHost) (api.HostWritten, error)
 }
 
 // Catalog is the part of the controller that providers report to.
@@ -35,17 +36,25 @@ type Controller struct {
 // written turns a controller's final "no" into a refusal of the write: what it
 // does not know, or what contradicts its books, will not get better by retries.
 func written(w api.Written, err error) (api.Written, error) {
+	if refusal := finalNo(err); refusal != nil {
+		return api.Written{Refusal: refusal}, nil
+	}
+	return w, err
+}
+
+// finalNo answers the refusal that an error of the controller is, or nil.
+func finalNo(err error) *api.Refusal {
 	var e *api.Error
 	if !errors.As(err, &e) || e.Foreign {
-		return w, err
+		return nil
 	}
 	switch e.Status {
 	case http.StatusNotFound, http.StatusConflict:
-		return api.Written{Refusal: &api.Refusal{Code: "unknown", Text: e.Detail}}, nil
+		return &api.Refusal{Code: "unknown", Text: e.Detail}
 	case http.StatusUnprocessableEntity:
-		return api.Written{Refusal: &api.Refusal{Code: "invalid", Text: e.Error()}}, nil
+		return &api.Refusal{Code: "invalid", Text: e.Error()}
 	}
-	return w, err
+	return nil
 }
 
 // Intend opens a loan's row.
@@ -78,6 +87,15 @@ func (c *Controller) Confirm(ctx context.Context, in api.ConfirmLoan) (api.Writt
 	return written(c.Ledger.Confirm(ctx, in))
 }
 
+// WriteHost writes one change to a host's row.
+func (c *Controller) WriteHost(ctx context.Context, in api.WriteHost) (api.HostWritten, error) {
+	w, err := c.Ledger.WriteHost(ctx, in)
+	if refusal := finalNo(err); refusal != nil {
+		return api.HostWritten{Refusal: refusal}, nil
+	}
+	return w, err
+}
+
 // Publish publishes what a provider offers.
 func (c *Controller) Publish(ctx context.Context, provider string, catalog api.Catalog) error {
 	return c.Catalog.PublishCatalog(ctx, provider, catalog)
@@ -93,15 +111,27 @@ func (c *Controller) Stray(ctx context.Context, s api.Stray) error {
 	return c.Catalog.ReportStray(ctx, s)
 }
 
-// LoanStarter starts the workflow of a loan, once for each id.
-type LoanStarter interface {
+// WorkflowStarter starts the workflows of loans and hosts, once for each id.
+type WorkflowStarter interface {
 	StartLoan(ctx context.Context, request cluster.LoanRequest) error
+	StartHost(ctx context.Context, request cluster.HostRequest) error
 }
 
-// Starter holds the activity that starts loans.
-type Starter struct{ Loans LoanStarter }
+// Starter holds the activities that start loans and hosts.
+type Starter struct{ Workflows WorkflowStarter }
 
 // StartLoan starts a loan's workflow; one that was started before is left alone.
 func (s *Starter) StartLoan(ctx context.Context, request cluster.LoanRequest) error {
-	return s.Loans.StartLoan(ctx, request)
+	return s.Workflows.StartLoan(ctx, request)
+}
+
+// StartHosts starts the workflows of hosts; those that were started before are
+// left alone.
+func (s *Starter) StartHosts(ctx context.Context, requests []cluster.HostRequest) error {
+	for _, r := range requests {
+		if err := s.Workflows.StartHost(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -32,6 +32,10 @@ func (l ledger) Confirm(context.Context, api.ConfirmLoan) (api.Written, error) {
 	return l.written, l.err
 }
 
+func (l ledger) WriteHost(context.Context, api.WriteHost) (api.HostWritten, error) {
+	return api.HostWritten{Refusal: l.written.Refusal}, l.err
+}
+
 func (l ledger) PublishCatalog(context.Context, string, api.Catalog) error { return l.err }
 
 func (l ledger) ProviderView(_ context.Context, provider string, ask []string) (api.ProviderView, error) {
@@ -119,15 +123,17 @@ func (l *loans) StartLoan(_ context.Context, r cluster.LoanRequest) error {
 	return l.err
 }
 
+func (l *loans) StartHost(context.Context, cluster.HostRequest) error { return l.err }
+
 func TestALoanIsStartedAsItIsAskedFor(t *testing.T) {
 	l := &loans{}
 	want := cluster.LoanRequest{ID: request, Units: 3}
-	if err := (&activities.Starter{Loans: l}).StartLoan(t.Context(), want); err != nil {
+	if err := (&activities.Starter{Workflows: l}).StartLoan(t.Context(), want); err != nil {
 		t.Error(err)
 	}
 	same(t, "started", l.started, []cluster.LoanRequest{want})
 	l.err = errors.New("Temporal does not answer")
-	if err := (&activities.Starter{Loans: l}).StartLoan(t.Context(), want); !errors.Is(err, l.err) {
+	if err := (&activities.Starter{Workflows: l}).StartLoan(t.Context(), want); !errors.Is(err, l.err) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -8,7 +8,10 @@
 package activities
 
 import (
+	"fmt"
+
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/policy"
 	"xce.internal/elastic/providers"
 )
 
@@ -27,21 +30,33 @@ const (
 	LedgerFence   = "ledger.fence"
 	LedgerRecall  = "ledger.recall"
 	LedgerConfirm = "ledger.confirm"
+	LedgerHost    = "ledger.host"
 
 	ControllerPublish = "controller.publish"
 	ControllerView    = "controller.view"
 	ControllerStray   = "controller.stray"
 
-	StarterLoan = "starter.loan"
+	StarterLoan  = "starter.loan"
+	StarterHosts = "starter.hosts"
 )
 
-// Ask names one request of ours at its provider.
+// Ask names one request of ours at its provider: for units of a resource, or
+// for hosts of a template.
 type Ask struct {
 	Provider string `json:"provider"`
 	Request  string `json:"request"`
-	Resource string `json:"resource"`
+	Resource string `json:"resource,omitempty"`
+	Template string `json:"template,omitempty"`
 	Units    int64  `json:"units"`
 	Weight   int64  `json:"weight"`
+}
+
+// What says in words what is asked for.
+func (a Ask) What() string {
+	if a.Template != "" {
+		return "host of " + a.Template
+	}
+	return fmt.Sprintf("%d %s", a.Units, a.Resource)
 }
 
 // Grant is what a provider gave, or holds for us, under one request.
@@ -51,6 +66,8 @@ type Grant struct {
 	// of one more.
 	Units int64 `json:"units"`
 	Rest  bool  `json:"rest"`
+	// Instances are the hosts, where hosts were asked for.
+	Instances []providers.Instance `json:"instances,omitempty"`
 }
 
 // Ceil is the grant with a rest counted as a whole unit.
@@ -65,6 +82,8 @@ func (g Grant) Ceil() int64 {
 type GiveBack struct {
 	Ask
 	Remaining int64 `json:"remaining"`
+	// Instances are the hosts that go back.
+	Instances []providers.Instance `json:"instances,omitempty"`
 }
 
 // SurveyIn asks a provider what it offers, what it wants back and what it
@@ -83,6 +102,39 @@ type Survey struct {
 	Recalls      []Holding             `json:"recalls"`
 	Holdings     []Holding             `json:"holdings"`
 	Observations []cluster.Observation `json:"observations"`
+
+	Templates []cluster.Template `json:"templates,omitempty"`
+	Quotas    []cluster.Quota    `json:"quotas,omitempty"`
+	// Reclaims are the hosts that the provider takes by itself before long.
+	Reclaims []Reclaim `json:"reclaims,omitempty"`
+	// Hosts is how the list of hosts differs from the books.
+	Hosts Inventory `json:"hosts"`
+}
+
+// Reclaim is a host that the provider takes by itself when the grace is over.
+type Reclaim struct {
+	Host  string           `json:"host"`
+	Grace cluster.Duration `json:"grace"`
+}
+
+// Inventory is how a provider's list of hosts differs from the books. Ids are
+// those of the first that differ.
+type Inventory struct {
+	policy.Inventory
+	// MissingHosts are in the books, and not listed.
+	MissingHosts []string `json:"missing_hosts,omitempty"`
+	// Orphans are listed, and no open host stands for them.
+	Orphans []Orphan `json:"orphans,omitempty"`
+	// Swapped are hosts that are listed as another machine than the books have.
+	Swapped []string `json:"swapped,omitempty"`
+}
+
+// Orphan is machines that a provider lists under a request id for which no open
+// host stands.
+type Orphan struct {
+	Request   string               `json:"request"`
+	Template  string               `json:"template"`
+	Instances []providers.Instance `json:"instances"`
 }
 
 // Holding is a number of units under one of our request ids.

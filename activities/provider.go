@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/providers"
 )
 
@@ -20,8 +21,19 @@ type Script interface {
 	Observe(context.Context) (providers.ObserveOut, providers.Outcome)
 }
 
+// Hosts is the part of the controller that a provider of hosts needs.
+type Hosts interface {
+	// Join makes what a host needs to join, its one-time token in it.
+	Join(ctx context.Context, host string) (providers.Join, error)
+	// Machines answers what the inventory of a provider is compared with.
+	Machines(ctx context.Context, provider string) ([]api.HostMachine, error)
+}
+
 // Provider holds the activities of one provider.
-type Provider struct{ Script Script }
+type Provider struct {
+	Script Script
+	Hosts  Hosts
+}
 
 // heartbeatEvery is how often a running script is reported alive, so that a
 // worker's death is noticed long before the script's own time limit.
@@ -48,9 +60,38 @@ func beat(ctx context.Context) (stop func()) {
 // Request asks the provider for units.
 func (p *Provider) Request(ctx context.Context, ask Ask) (Grant, error) {
 	defer beat(ctx)()
-	out, outcome := p.Script.Request(ctx, providers.RequestIn{RequestID: ask.Request, Resource: ask.Resource, Units: ask.Units * ask.Weight})
-	return grant(outcome, out.Granted, ask.Weight), nil
+	in := providers.RequestIn{RequestID: ask.Request, Resource: ask.Resource, Template: ask.Template, Units: ask.Units * ask.Weight}
+	if ask.Template != "" {
+		join, err := p.joinFor(ctx, ask.Request)
+		if err != nil {
+			return Grant{Outcome: providers.Outcome{Status: providers.StatusRefused, Reason: providers.ReasonInvalid, Message: "not asked: " + err.Error()}}, nil
+		}
+		in.Join = &join
+	}
+	out, outcome := p.Script.Request(ctx, in)
+	return grant(outcome, out.Granted, ask.Weight, out.Instances), nil
 }
+
+// joinFor makes the token of a host. The provider has not been asked yet, so that
+// it may be tried again: a controller that starts anew is waited for.
+func (p *Provider) joinFor(ctx context.Context, host string) (join providers.Join, err error) {
+	for end := time.Now().Add(tokenWithin); ; {
+		join, err = p.Hosts.Join(ctx, host)
+		if err == nil || api.Permanent(err) || time.Now().After(end) {
+			return join, err
+		}
+		select {
+		case <-ctx.Done():
+			return join, ctx.Err()
+		case <-time.After(tokenRetry):
+		}
+	}
+}
+
+const (
+	tokenWithin = time.Minute
+	tokenRetry  = 500 * time.Millisecond
+)
 
 // Status asks how a pending request stands. A provider that does not know the
 // request any more leaves its outcome unknown.
@@ -73,7 +114,7 @@ func (p *Provider) Status(ctx context.Context, ask Ask) (Grant, error) {
 	default:
 		outcome.Status = providers.StatusUnknown
 	}
-	return grant(outcome, r.Granted, ask.Weight), nil
+	return grant(outcome, r.Granted, ask.Weight, r.Instances), nil
 }
 
 // Holding answers what the provider lists under a request; nothing listed is
@@ -82,12 +123,14 @@ func (p *Provider) Holding(ctx context.Context, ask Ask) (Grant, error) {
 	defer beat(ctx)()
 	out, outcome := p.Script.List(ctx)
 	var raw int64
+	var instances []providers.Instance
 	for _, g := range out.Grants {
 		if g.RequestID == ask.Request {
 			raw += g.Units
+			instances = append(instances, g.Instances...)
 		}
 	}
-	return grant(outcome, raw, ask.Weight), nil
+	return grant(outcome, raw, ask.Weight, instances), nil
 }
 
 // Return gives units back; the target is absolute, so that a repeated return
@@ -95,14 +138,14 @@ func (p *Provider) Holding(ctx context.Context, ask Ask) (Grant, error) {
 func (p *Provider) Return(ctx context.Context, back GiveBack) (Grant, error) {
 	defer beat(ctx)()
 	out, outcome := p.Script.Return(ctx, providers.ReturnIn{
-		RequestID: back.Request, Units: back.Units * back.Weight, Remaining: back.Remaining * back.Weight,
+		RequestID: back.Request, Units: back.Units * back.Weight, Remaining: back.Remaining * back.Weight, Instances: back.Instances,
 	})
-	return grant(outcome, out.Remaining, back.Weight), nil
+	return grant(outcome, out.Remaining, back.Weight, nil), nil
 }
 
-func grant(outcome providers.Outcome, raw, weight int64) Grant {
+func grant(outcome providers.Outcome, raw, weight int64, instances []providers.Instance) Grant {
 	weight = max(weight, 1)
-	return Grant{Outcome: outcome, Units: raw / weight, Rest: raw%weight > 0}
+	return Grant{Outcome: outcome, Units: raw / weight, Rest: raw%weight > 0, Instances: instances}
 }
 
 // Survey asks what the provider offers, wants back and believes we have.
@@ -119,16 +162,28 @@ func (p *Provider) Survey(ctx context.Context, in SurveyIn) (Survey, error) {
 	for _, o := range description.Offers {
 		s.Offers = append(s.Offers, offer(in.Provider, o, description, weight(o.Resource)))
 	}
+	s.Templates, s.Quotas = templates(in.Provider, description)
+	books, err := p.books(ctx, in.Provider, description)
+	if err != nil {
+		return s, err
+	}
 	list, listed := p.Script.List(ctx)
 	s.List = listed
 	if listed.Status != providers.StatusOK {
 		warn(ctx, in.Provider, "list", listed)
 	}
+	if listed.Status == providers.StatusOK {
+		s.Hosts = Compare(books, list.Grants)
+	}
 	resources := map[string]string{}
 	for _, g := range list.Grants {
+		if g.Template != "" {
+			continue
+		}
 		resources[g.RequestID] = g.Resource
 		s.Holdings = append(s.Holdings, Holding{Request: g.RequestID, Resource: g.Resource, Units: ceil(g.Units, weight(g.Resource))})
 	}
+	s.Reclaims = reclaims(books, description.Recalls)
 	for _, r := range description.Recalls {
 		resource, known := resources[r.RequestID]
 		if !known {

@@ -132,9 +132,12 @@ func TestUnitsAreConvertedByTheResourcesWeight(t *testing.T) {
 }
 
 func TestARestCountsAsAWholeUnitWhereUnitsAreToGoBack(t *testing.T) {
-	for grant, want := range map[activities.Grant]int64{{}: 0, {Units: 2}: 2, {Units: 2, Rest: true}: 3, {Rest: true}: 1} {
-		if got := grant.Ceil(); got != want {
-			t.Errorf("%+v: %d, want %d", grant, got, want)
+	for _, test := range []struct {
+		grant activities.Grant
+		want  int64
+	}{{activities.Grant{}, 0}, {activities.Grant{Units: 2}, 2}, {activities.Grant{Units: 2, Rest: true}, 3}, {activities.Grant{Rest: true}, 1}} {
+		if got := test.grant.Ceil(); got != test.want {
+			t.Errorf("%+v: %d, want %d", test.grant, got, test.want)
 		}
 	}
 }

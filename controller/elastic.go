@@ -202,7 +202,8 @@ func (e *hostEntry) bring(in api.WriteHost, event ledger.HostEvent) error {
 	case in.StopJobs != nil:
 		return e.stopJobs(row)
 	case in.Gone != nil:
-		return errors.Join(e.requeueAll(row), e.leave(row), e.DeleteJoinToken(row.ID))
+		neverJoined := event.Before.State == cluster.HostExpected
+		return errors.Join(e.requeueAll(row), e.leave(row), e.DeleteJoinToken(row.ID), e.letBe(row, !neverJoined, 0))
 	case row.State == cluster.HostLeaving && event.Before.State.Here():
 		return errors.Join(e.leave(row), e.DeleteJoinToken(row.ID))
 	}

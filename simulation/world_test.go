@@ -21,6 +21,7 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/simulation/lender"
@@ -48,6 +49,8 @@ const (
 	node  = "node1"
 	first = "loan/vcs/pool-a-1"
 )
+
+var nodePeer = pki.Peer{Role: string(api.HostRole), Name: node}
 
 // newScene is a cluster that owns 4 vcs and may borrow 8 more of one lender;
 // what is idle for 30 minutes goes back.
@@ -136,7 +139,7 @@ func (w *world) open() {
 	w.t.Cleanup(func() { w.must(st.Close()) })
 	w.store, w.revision = st, 0
 	w.configure(w.scene.resources...)
-	w.must(w.service.Join(w.t.Context(), "host/"+node, node, api.JoinHost{CPUs: 1000, MemoryMB: 1 << 20}))
+	w.must(w.service.Join(w.t.Context(), nodePeer, api.JoinHost{CPUs: 1000, MemoryMB: 1 << 20}))
 }
 
 // configure starts the controller, or starts it anew, with these resources.
@@ -181,7 +184,7 @@ func (w *world) register() {
 	} else {
 		worker.RegisterWorkflows(r)
 	}
-	worker.RegisterController(r, &activities.Controller{Ledger: books{w}, Catalog: books{w}}, &activities.Starter{Loans: starts{w}})
+	worker.RegisterController(r, &activities.Controller{Ledger: books{w}, Catalog: books{w}}, &activities.Starter{Workflows: starts{w}})
 	// In production each provider's activities have a task queue; here there is one for all.
 	w.h.RegisterActivity(func(ctx context.Context, in activities.SurveyIn) (activities.Survey, error) {
 		return w.provider(in.Provider).Survey(ctx, in)
@@ -257,6 +260,12 @@ func (b books) PublishCatalog(ctx context.Context, provider string, c api.Catalo
 	return overHTTP(err)
 }
 
+func (b books) WriteHost(ctx context.Context, in api.WriteHost) (api.HostWritten, error) {
+	written, err := b.w.service.WriteHost(ctx, provisioner, in)
+	b.w.kick()
+	return written, overHTTP(err)
+}
+
 func (b books) ProviderView(ctx context.Context, provider string, ask []string) (api.ProviderView, error) {
 	v, err := b.w.service.ProviderView(ctx, provider, ask)
 	return v, overHTTP(err)
@@ -278,8 +287,16 @@ func (s starts) StartLoan(_ context.Context, r cluster.LoanRequest) error {
 	return s.start(workflows.Loan{Request: r}, rejectDuplicate)
 }
 
+func (s starts) StartHost(_ context.Context, r cluster.HostRequest) error {
+	return s.started(s.w.h.StartWith(rejectDuplicate, r.ID, workflows.HostName, workflows.Host{Request: r}))
+}
+
 func (s starts) start(l workflows.Loan, options workflow.ChildWorkflowOptions) error {
-	err := s.w.h.StartWith(options, l.Request.ID, workflows.LoanName, l)
+	return s.started(s.w.h.StartWith(options, l.Request.ID, workflows.LoanName, l))
+}
+
+// started takes a story that was started before for one that is started.
+func (s starts) started(err error) error {
 	var started *serviceerror.WorkflowExecutionAlreadyStarted
 	if errors.As(err, &started) {
 		return nil
@@ -311,7 +328,7 @@ func (w *world) kick() {
 // session runs a session, and carries on what it decided.
 func (w *world) session() {
 	w.kicked = false
-	_, err := w.service.Assignments(w.t.Context(), ended(), node, -1) // the host's sign of life
+	_, err := w.service.Assignments(w.t.Context(), ended(), nodePeer, -1) // the host's sign of life
 	w.must(err)
 	w.must(w.service.Session(w.t.Context()))
 	var told []string
@@ -360,7 +377,7 @@ func (w *world) stop(j *job) {
 		return
 	}
 	j.ended = true
-	w.must(w.service.EndJob(w.t.Context(), "host/"+node, node, j.id, api.JobEnd{State: cluster.JobDone, Why: "done"}))
+	w.must(w.service.EndJob(w.t.Context(), nodePeer, j.id, api.JobEnd{State: cluster.JobDone, Why: "done"}))
 	w.kick()
 }
 

@@ -127,7 +127,7 @@ func TestAnOpenLoanWhoseStoryIsGoneGetsItBack(t *testing.T) {
 
 func TestAProviderIsStartedOrToldHowOftenItIsSurveyed(t *testing.T) {
 	s := &server{}
-	if err := starter.New(s).StartProvider(t.Context(), "pool", cluster.Minute); err != nil {
+	if err := starter.New(s).StartProvider(t.Context(), workflows.Provider{Name: "pool", SurveyEvery: cluster.Minute}); err != nil {
 		t.Error(err)
 	}
 	want := []any{
@@ -140,7 +140,7 @@ func TestAProviderIsStartedOrToldHowOftenItIsSurveyed(t *testing.T) {
 		t.Errorf("asked %+v with %+v", s.asked, s.options)
 	}
 	s.err = errDown
-	if err := starter.New(s).StartProvider(t.Context(), "pool", cluster.Minute); !errors.Is(err, errDown) {
+	if err := starter.New(s).StartProvider(t.Context(), workflows.Provider{Name: "pool", SurveyEvery: cluster.Minute}); !errors.Is(err, errDown) {
 		t.Error(err)
 	}
 }
@@ -190,7 +190,7 @@ func TestAReturnIsAnsweredRefusedOrFails(t *testing.T) {
 }
 
 func TestStoriesAreAskedHowTheyStand(t *testing.T) {
-	s := &server{result: workflows.Loan{Chapter: workflows.Keeping}}
+	s := &server{result: workflows.Loan{Dealing: workflows.Dealing{Chapter: workflows.Keeping}}}
 	if l, err := starter.New(s).Loan(t.Context(), loan); err != nil || l.Chapter != workflows.Keeping {
 		t.Errorf("%+v, error %v", l, err)
 	}

@@ -3,14 +3,17 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/starter"
+	"xce.internal/elastic/workflows"
 )
 
 const (
@@ -26,12 +29,17 @@ const (
 )
 
 // bridge carries what happens in the controller to the workflows. It keeps
-// nothing: after a restart it makes sure of every story and wakes it.
+// nothing on disk: after a restart it makes sure of every story and wakes it.
 type bridge struct {
 	controller *api.Client
 	starter    *starter.Client
 	providers  []Provider
 	log        *slog.Logger
+
+	// revision is that of the last change that was told, and missed tells that
+	// there may be some before it that were not.
+	revision int64
+	missed   bool
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -72,46 +80,92 @@ func (b *bridge) run(ctx context.Context) {
 	}
 }
 
-// watch makes sure of every story and then tells providers of changed demand,
-// until it is time to make sure again or a call fails.
+// watch makes sure of every story and then tells stories of what changes, until
+// it is time to make sure again or a call fails. After a failure it goes on where
+// it was.
 func (b *bridge) watch(ctx context.Context) error {
-	status, err := b.controller.Status(ctx)
-	if err != nil {
-		return err
+	if b.revision == 0 {
+		status, err := b.controller.Status(ctx)
+		if err != nil {
+			return err
+		}
+		b.revision = status.Revision
+		b.missed = true
 	}
 	if err := b.ensure(ctx); err != nil {
 		return err
 	}
-	revision := status.Revision
 	for again := time.Now().Add(ensureEvery); time.Now().Before(again); {
-		changes, err := b.controller.Changes(ctx, revision, watchFor)
+		changes, err := b.controller.Changes(ctx, b.revision, watchFor)
 		if err != nil {
 			return err
 		}
-		revision = changes.Revision
 		if err := b.tell(ctx, changes.Changes); err != nil {
 			return err
+		}
+		b.revision = changes.Revision
+	}
+	return nil
+}
+
+// ensure makes sure that the story of every provider, and of every open loan and
+// host, runs.
+func (b *bridge) ensure(ctx context.Context) error {
+	for _, p := range b.providers {
+		story := workflows.Provider{Name: p.Name, SurveyEvery: p.SurveyEvery, Hosts: workflows.ProviderHosts{OrphanGrace: p.OrphanGrace}}
+		if err := b.starter.StartProvider(ctx, story); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(b.ensureLoans(ctx), b.ensureHosts(ctx)); err != nil {
+		return err
+	}
+	b.missed = false
+	return nil
+}
+
+func (b *bridge) ensureLoans(ctx context.Context) error {
+	loans, err := b.controller.Loans(ctx, false)
+	if err != nil {
+		return err
+	}
+	running, err := b.starter.Running(ctx, workflows.LoanName)
+	if err != nil {
+		return err
+	}
+	for _, l := range loans {
+		if b.owns(l.Provider) && !running[l.ID] {
+			if err := b.starter.ResumeLoan(ctx, l); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// ensure makes sure that the story of every provider and of every open loan runs.
-func (b *bridge) ensure(ctx context.Context) error {
-	loans, err := b.controller.Loans(ctx, false)
+// ensureHosts also tells the stories how their hosts are, where they may not have
+// been told.
+func (b *bridge) ensureHosts(ctx context.Context) error {
+	hosts, err := b.controller.ElasticHosts(ctx, false)
 	if err != nil {
 		return err
 	}
-	for _, p := range b.providers {
-		if err := b.starter.StartProvider(ctx, p.Name, p.SurveyEvery); err != nil {
-			return err
-		}
+	running, err := b.starter.Running(ctx, workflows.HostName)
+	if err != nil {
+		return err
 	}
-	for _, l := range loans {
-		if b.owns(l.Provider) {
-			if err := b.starter.ResumeLoan(ctx, l); err != nil {
-				return err
-			}
+	for _, h := range hosts {
+		switch {
+		case !b.owns(h.Provider):
+		case !running[h.ID]:
+			err = b.starter.ResumeHost(ctx, h)
+		case b.missed && h.State.Here():
+			err = errors.Join(
+				b.starter.TellHost(ctx, h.ID, workflows.Message{Joined: &workflows.HostJoined{At: h.Joined}}),
+				b.starter.TellHost(ctx, h.ID, workflows.Message{Health: &workflows.HostHealth{Health: h.Health, Why: h.Why}}))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -121,31 +175,79 @@ func (b *bridge) owns(provider string) bool {
 	return slices.ContainsFunc(b.providers, func(p Provider) bool { return p.Name == provider })
 }
 
-// tell wakes the providers of whom other tokens are wanted than before, once each.
+// tell tells hosts what the cluster saw of them, and wakes the providers of whom
+// other tokens or hosts are wanted than before, or who have more to give, once each.
 func (b *bridge) tell(ctx context.Context, changes []api.Change) error {
-	var told []string
+	news := map[string]bool{} // by provider: whether what it can give changed
 	for _, c := range changes {
-		if c.Kind != api.KindDemand || !b.owns(c.Subject) || !ofTokens(c) || slices.Contains(told, c.Subject) {
+		switch {
+		case c.Kind == api.KindDemand:
+			if _, more := news[c.Subject]; !more {
+				news[c.Subject] = false
+			}
+		case strings.HasPrefix(c.Kind, api.KindHostWrite):
+			if err := b.tellHost(ctx, c, news); err != nil {
+				return err
+			}
+		}
+	}
+	told := false
+	for _, p := range b.providers {
+		changed, some := news[p.Name]
+		if !some {
 			continue
 		}
-		told = append(told, c.Subject)
-		if err := b.starter.TellDemand(ctx, c.Subject); err != nil {
-			return fmt.Errorf("tell %s of its demand: %w", c.Subject, err)
+		tell := b.starter.TellDemand
+		if changed {
+			tell = b.starter.TellChanged
 		}
+		if err := tell(ctx, p.Name); err != nil {
+			return fmt.Errorf("tell %s of what changed: %w", p.Name, err)
+		}
+		told = true
 	}
-	if len(told) == 0 {
-		return nil
-	}
-	select {
-	case <-ctx.Done():
-	case <-time.After(gather):
+	if told {
+		select {
+		case <-ctx.Done():
+		case <-time.After(gather):
+		}
 	}
 	return nil
 }
 
-// ofTokens tells whether a change of demand is one of tokens; no story takes
-// demand for hosts.
-func ofTokens(c api.Change) bool {
-	var d cluster.Demand
-	return json.Unmarshal(c.After, &d) != nil || d.Resource != ""
+// tellHost tells a host's story of a change that it has not made itself, and
+// notes whether its provider has more or less to give.
+func (b *bridge) tellHost(ctx context.Context, c api.Change, news map[string]bool) error {
+	var row cluster.ElasticHost
+	if err := json.Unmarshal(c.After, &row); err != nil {
+		return fmt.Errorf("read change %d of %s: %w", c.Revision, c.Subject, err)
+	}
+	if !b.owns(row.Provider) {
+		return nil
+	}
+	m, seen := seenOfHost(c, row)
+	if !seen {
+		if !row.State.Open() {
+			news[row.Provider] = true
+		}
+		return nil
+	}
+	if err := b.starter.TellHost(ctx, row.ID, m); err != nil {
+		return fmt.Errorf("tell %s what was seen of it: %w", row.ID, err)
+	}
+	return nil
+}
+
+// seenOfHost answers what a host's story is told of a change, if it is one of what
+// the cluster saw.
+func seenOfHost(c api.Change, row cluster.ElasticHost) (workflows.Message, bool) {
+	switch c.Kind {
+	case api.KindJoined:
+		return workflows.Message{Joined: &workflows.HostJoined{At: row.Joined}}, true
+	case api.KindEmptied:
+		return workflows.Message{Emptied: true}, true
+	case api.KindSuspect, api.KindLost, api.KindWell:
+		return workflows.Message{Health: &workflows.HostHealth{Health: row.Health, Why: row.Why}}, true
+	}
+	return workflows.Message{}, false
 }

@@ -12,6 +12,7 @@ import (
 // RegisterWorkflows registers the workflows under their names.
 func RegisterWorkflows(w worker.WorkflowRegistry) {
 	w.RegisterWorkflowWithOptions(workflows.LoanWorkflow, workflow.RegisterOptions{Name: workflows.LoanName})
+	w.RegisterWorkflowWithOptions(workflows.HostWorkflow, workflow.RegisterOptions{Name: workflows.HostName})
 	w.RegisterWorkflowWithOptions(workflows.ProviderWorkflow, workflow.RegisterOptions{Name: workflows.ProviderName})
 }
 
@@ -21,8 +22,9 @@ func RegisterController(w worker.ActivityRegistry, c *activities.Controller, s *
 	register(w, map[string]any{
 		activities.LedgerIntend: c.Intend, activities.LedgerCommit: c.Commit, activities.LedgerRefuse: c.Refuse,
 		activities.LedgerFence: c.Fence, activities.LedgerRecall: c.Recall, activities.LedgerConfirm: c.Confirm,
+		activities.LedgerHost:        c.WriteHost,
 		activities.ControllerPublish: c.Publish, activities.ControllerView: c.View, activities.ControllerStray: c.Stray,
-		activities.StarterLoan: s.StartLoan,
+		activities.StarterLoan: s.StartLoan, activities.StarterHosts: s.StartHosts,
 	})
 }
 

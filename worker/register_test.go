@@ -71,7 +71,7 @@ func TestEveryWorkflowIsRegisteredUnderItsName(t *testing.T) {
 	var registered names
 	RegisterWorkflows(&registered)
 	slices.Sort(registered.of)
-	if want := []string{workflows.LoanName, workflows.ProviderName}; !slices.Equal(registered.of, want) {
+	if want := []string{workflows.HostName, workflows.LoanName, workflows.ProviderName}; !slices.Equal(registered.of, want) {
 		t.Errorf("registered: %v, want %v", registered.of, want)
 	}
 }

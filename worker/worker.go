@@ -28,8 +28,12 @@ import (
 type Options struct {
 	Temporal   client.Options
 	Controller *api.Client
-	Providers  []Provider
-	Log        *slog.Logger
+	// Address is the controller's, and AuthorityPEM the certificate of its
+	// authority, as hosts are told.
+	Address      string
+	AuthorityPEM []byte
+	Providers    []Provider
+	Log          *slog.Logger
 }
 
 // Provider is a provider whose scripts this provisioner runs.
@@ -37,6 +41,8 @@ type Provider struct {
 	Name        string
 	Script      activities.Script
 	SurveyEvery cluster.Duration
+	// OrphanGrace is how long a machine is left alone that no open host stands for.
+	OrphanGrace cluster.Duration
 }
 
 // stopTimeout lets running activities end when the worker stops.
@@ -109,8 +115,9 @@ func newWorkers(options Options, temporal client.Client, loans *starter.Client, 
 		workflowWorker(temporal, fatal),
 		controllerWorker(temporal, options.Controller, loans, fatal),
 	}
+	hosts := joins{controller: options.Controller, address: options.Address, authority: string(options.AuthorityPEM)}
 	for _, p := range options.Providers {
-		ws = append(ws, providerWorker(temporal, p.Name, p.Script, fatal))
+		ws = append(ws, providerWorker(temporal, p, hosts, fatal))
 	}
 	return ws
 }
@@ -150,14 +157,14 @@ func controllerWorker(temporal client.Client, controller *api.Client, loans *sta
 	options := workerOptions(fatal)
 	options.DisableWorkflowWorker = true
 	w := sdkworker.New(temporal, workflows.QueueController, options)
-	RegisterController(w, &activities.Controller{Ledger: controller, Catalog: controller}, &activities.Starter{Loans: loans})
+	RegisterController(w, &activities.Controller{Ledger: controller, Catalog: controller}, &activities.Starter{Workflows: loans})
 	return w
 }
 
-func providerWorker(temporal client.Client, name string, script activities.Script, fatal func(error)) sdkworker.Worker {
+func providerWorker(temporal client.Client, p Provider, hosts activities.Hosts, fatal func(error)) sdkworker.Worker {
 	options := workerOptions(fatal)
 	options.DisableWorkflowWorker = true
-	w := sdkworker.New(temporal, workflows.QueueProvider(name), options)
-	RegisterProvider(w, &activities.Provider{Script: script})
+	w := sdkworker.New(temporal, workflows.QueueProvider(p.Name), options)
+	RegisterProvider(w, &activities.Provider{Script: p.Script, Hosts: hosts})
 	return w
 }

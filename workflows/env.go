@@ -19,10 +19,20 @@ type Env interface {
 	Show(Summary)
 }
 
-// LoanEnv is what a loan's story can do. None of the steps fails: what they
-// answer is the business outcome.
-type LoanEnv interface {
+// DealEnv is what a story can ask of its provider. None of the steps fails: what
+// they answer is the business outcome, and a call of which no answer came has the
+// outcome unknown.
+type DealEnv interface {
 	Env
+	Request(activities.Ask) activities.Grant
+	Status(activities.Ask) activities.Grant
+	Holding(activities.Ask) activities.Grant
+	Return(activities.GiveBack) activities.Grant
+}
+
+// LoanEnv is what a loan's story can do.
+type LoanEnv interface {
+	DealEnv
 	Intend(api.IntendLoan) api.Written
 	Commit(api.CommitLoan) api.Written
 	Refuse(api.RefuseLoan) api.Written
@@ -30,15 +40,14 @@ type LoanEnv interface {
 	Recall(api.RecallLoan) api.Written
 	Confirm(api.ConfirmLoan) api.Written
 
-	// Request, Status, Holding and Return ask the provider. A call of which no
-	// answer came has the outcome unknown.
-	Request(activities.Ask) activities.Grant
-	Status(activities.Ask) activities.Grant
-	Holding(activities.Ask) activities.Grant
-	Return(activities.GiveBack) activities.Grant
-
 	// TellProvider sends the provider's story a message.
 	TellProvider(provider string, m Message)
+}
+
+// HostEnv is what a host's story can do.
+type HostEnv interface {
+	DealEnv
+	WriteHost(api.WriteHost) api.HostWritten
 }
 
 // ProviderEnv is what a provider's story can do.
@@ -52,6 +61,9 @@ type ProviderEnv interface {
 	StartLoan(cluster.LoanRequest)
 	// TellLoan sends a loan's story a message.
 	TellLoan(loan string, m Message)
+	StartHosts([]cluster.HostRequest)
+	// TellHost sends a host's story a message.
+	TellHost(host string, m Message)
 }
 
 // Message is what a story can be told; exactly one field is set.
@@ -60,12 +72,59 @@ type Message struct {
 	Return *ReturnWish
 	// Recalled tells a loan what its lender wants back.
 	Recalled *Recalled
-	// Check asks a loan to compare its books with the lender's list.
+	// Check asks a loan or host to compare its books with the provider's list.
 	Check bool
+	// Wish is an operator's wish for a host.
+	Wish *HostWish
+	// Joined and the others tell a host what the cluster saw of it.
+	Joined  *HostJoined
+	Emptied bool
+	Health  *HostHealth
+	// Reclaimed tells a host that its provider takes it.
+	Reclaimed *Reclaimed
 	// Demand tells a provider that its demand changed.
 	Demand bool
 	// Changed tells a provider that what it lends changed, and by which loan.
 	Changed *Changed
+}
+
+// HostJoined tells a host's story when it joined.
+type HostJoined struct {
+	At cluster.Time `json:"at"`
+}
+
+// HostHealth tells a host's story how it answers.
+type HostHealth struct {
+	Health cluster.Health `json:"health"`
+	Why    string         `json:"why"`
+}
+
+// Reclaimed tells a host's story when its provider takes it by itself.
+type Reclaimed struct {
+	By cluster.Time `json:"by"`
+}
+
+// HostWish is an operator's wish for a host, and waits for the answer.
+type HostWish struct {
+	Kind HostUpdate
+	HostOrder
+	Answer func(HostAnswer)
+}
+
+// HostOrder is the argument of the updates of a host.
+type HostOrder struct {
+	By  string `json:"by"`
+	Why string `json:"why,omitempty"`
+	// Within is how long jobs may run on at a drain; 0 means as long as they like.
+	Within cluster.Duration `json:"within,omitempty"`
+	// Requeue stops the jobs that still run when that time is over.
+	Requeue bool `json:"requeue,omitempty"`
+}
+
+// HostAnswer answers an operator's wish: what the host is now, or why not.
+type HostAnswer struct {
+	State   string `json:"state"`
+	Refused string `json:"refused,omitempty"`
 }
 
 // Changed tells a provider what changed: what one loan has of it, or how often
@@ -73,6 +132,7 @@ type Message struct {
 type Changed struct {
 	Loan        string           `json:"loan,omitempty"`
 	SurveyEvery cluster.Duration `json:"survey_every,omitempty"`
+	OrphanGrace cluster.Duration `json:"orphan_grace,omitempty"`
 }
 
 // Recalled is how many units of a loan its lender wanted back in all, and when it

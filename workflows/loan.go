@@ -6,53 +6,21 @@ import (
 	"xce.internal/elastic/controller/api"
 )
 
-// Chapter says where a loan's story is.
-type Chapter string
-
-// Chapters of a loan, in the order in which it goes through them.
-const (
-	Intending  Chapter = ""           // record the intent
-	Requesting Chapter = "requesting" // ask the lender
-	Polling    Chapter = "polling"    // the lender has not decided
-	Settling   Chapter = "settling"   // what the lender did is unknown
-	Committing Chapter = "committing" // take the grant into the total
-	Keeping    Chapter = "keeping"    // minimum hold, use, idleness
-	GivingBack Chapter = "returning"  // give fenced units back
-	Verifying  Chapter = "verifying"  // see whether they are back
-	Closed     Chapter = "closed"
-)
-
 // Loan is all that a loan's story remembers.
 type Loan struct {
 	Request cluster.LoanRequest `json:"request"`
 	// Row is the ledger's row as it was answered last.
-	Row     cluster.Loan `json:"row"`
-	Chapter Chapter      `json:"chapter"`
+	Row cluster.Loan `json:"row"`
+	Dealing
 	// Step numbers the last write to the ledger.
 	Step int64 `json:"step"`
 	// Granted is what the lender gave; Rest that it counts a part of a unit more.
 	Granted int64 `json:"granted"`
 	Rest    bool  `json:"rest"`
-	// Tries counts the calls without success of this chapter, and Doubts the looks
-	// at a pending request that failed in a row.
-	Tries  int64 `json:"tries"`
-	Doubts int64 `json:"doubts"`
-	// Cancelled tells that the request is being withdrawn: nothing of it may be
-	// used. CancelHeard tells that the lender knows.
-	Cancelled   bool `json:"cancelled"`
-	CancelHeard bool `json:"cancel_heard"`
-	// Surrender is why the ledger does not carry the loan any more, so that all
-	// of it goes back without the ledger.
-	Surrender string `json:"surrender,omitempty"`
 	// AskNow tells that a fence should be asked for without waiting.
 	AskNow bool `json:"ask_now"`
 	// GaveBack is when the lender had units back last.
 	GaveBack cluster.Time `json:"gave_back,omitempty"`
-	// Trouble is what went wrong last, in the provider's words.
-	Trouble string `json:"trouble,omitempty"`
-	// WaitsFor and Until say what the story waits for.
-	WaitsFor string       `json:"waits_for"`
-	Until    cluster.Time `json:"until,omitempty"`
 }
 
 // ResumeLoan answers the story of a loan of which only the ledger's row is left,
@@ -60,7 +28,7 @@ type Loan struct {
 // since the row may be settled by now, and then withdrawn: whether it was made,
 // or cancelled already by a call that may yet be carried out, is not known.
 func ResumeLoan(row cluster.Loan) Loan {
-	l := Loan{Request: row.LoanRequest, Row: row, Step: row.Step, Chapter: Keeping}
+	l := Loan{Request: row.LoanRequest, Row: row, Step: row.Step, Dealing: Dealing{Chapter: Keeping}}
 	switch {
 	case row.State == cluster.LoanRequested:
 		l.Chapter, l.Step, l.Cancelled = Intending, row.Step-1, true
@@ -81,11 +49,11 @@ func (l *Loan) Live(env LoanEnv) bool {
 		case Intending:
 			l.intend(env)
 		case Requesting:
-			l.settle(env, env.Request(l.ask()))
+			settle(l, env, env.Request(l.ask()))
 		case Polling:
-			l.poll(env)
+			poll(l, env)
 		case Settling:
-			l.findOut(env)
+			findOut(l, env)
 		case Committing:
 			l.commit(env)
 		case Keeping:
@@ -106,9 +74,6 @@ func (l *Loan) Live(env LoanEnv) bool {
 func (l *Loan) tellChanged(env LoanEnv) {
 	env.TellProvider(l.Request.Provider, Message{Changed: &Changed{Loan: l.Request.ID}})
 }
-
-// turn begins a chapter.
-func (l *Loan) turn(to Chapter) { l.Chapter, l.Tries = to, 0 }
 
 // pause waits, and hears what is said meanwhile.
 func (l *Loan) pause(env LoanEnv, waitsFor string, d cluster.Duration) {
@@ -142,13 +107,3 @@ func (l *Loan) ask() activities.Ask {
 }
 
 func (l *Loan) pollInterval() cluster.Duration { return max(l.Request.PollInterval, cluster.Second) }
-
-// backoff answers how long to wait before the n-th try (n from 1): twice as
-// long each time from `first` to `most`.
-func backoff(first, most cluster.Duration, n int64) cluster.Duration {
-	wait := first
-	for ; n > 1 && wait < most; n-- {
-		wait *= 2
-	}
-	return min(wait, max(most, first))
-}

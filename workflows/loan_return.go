@@ -190,7 +190,7 @@ func (l *Loan) confirmed(env LoanEnv, back int64) bool {
 // end closes the story. A surrendered loan may still have an open row.
 func (l *Loan) end(env LoanEnv) {
 	if l.Surrender != "" {
-		l.refused(env, l.Surrender, 0)
+		l.refuse(env, l.Surrender, 0)
 		return
 	}
 	l.turn(Closed)

@@ -84,7 +84,7 @@ func TestAWishIsRefusedAtAGlanceWhereTheLedgerNeedNotBeAsked(t *testing.T) {
 	now := began
 	loan := func(chapter workflows.Chapter, row cluster.Loan) *workflows.Loan {
 		row.ID, row.Provider = loanID, provider
-		return &workflows.Loan{Request: row.LoanRequest, Row: row, Chapter: chapter}
+		return &workflows.Loan{Request: row.LoanRequest, Row: row, Dealing: workflows.Dealing{Chapter: chapter}}
 	}
 	free := cluster.Loan{Borrowed: 3}
 	held := cluster.Loan{Borrowed: 3, HoldUntil: now + 1}

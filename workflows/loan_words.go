@@ -4,28 +4,7 @@ import (
 	"fmt"
 
 	"xce.internal/elastic/cluster"
-	"xce.internal/elastic/providers"
 )
-
-// note remembers what went wrong, in the provider's words; success forgets it.
-func (l *Loan) note(o providers.Outcome) {
-	l.Trouble = ""
-	if o.Status == providers.StatusUnknown || o.Status == providers.StatusRefused {
-		l.Trouble = words(o)
-	}
-}
-
-// words says in one line how a call ended.
-func words(o providers.Outcome) string {
-	text := string(o.Status)
-	if o.Reason != "" {
-		text += " (" + string(o.Reason) + ")"
-	}
-	if o.Message != "" {
-		text += ": " + o.Message
-	}
-	return text
-}
 
 // state is the loan's state for people: the ledger's, and finer where the story knows more.
 func (l *Loan) state() string {

@@ -24,6 +24,7 @@ import (
 const (
 	ProviderName = "provider"
 	LoanName     = "loan"
+	HostName     = "host"
 
 	// SignalDemand tells a provider that its demand changed.
 	SignalDemand = "demand"
@@ -32,13 +33,21 @@ const (
 	SignalCatalogChanged = "catalog-changed"
 	// SignalRecalled tells a loan what of it the lender wants back.
 	SignalRecalled = "recalled"
-	// SignalCheck tells a loan that the lender's list differs from its books.
+	// SignalCheck tells a loan or host that the provider's list differs from its books.
 	SignalCheck = "check"
+	// SignalJoined tells a host that it has joined, SignalEmptied that the last job
+	// on it is done, SignalHealth how it answers, and SignalReclaimed that its
+	// provider takes it.
+	SignalJoined    = "joined"
+	SignalEmptied   = "emptied"
+	SignalHealth    = "lost"
+	SignalReclaimed = "reclaimed"
 
 	// UpdateReturn is an operator's wish to give units back now.
 	UpdateReturn = "return"
 
 	QueryLoan  = "loan"
+	QueryHost  = "host"
 	QueryState = "state"
 )
 
@@ -58,6 +67,24 @@ func ProviderID(provider string) string { return "provider/" + provider }
 func LoanID(resource, provider string, n int64) string {
 	return fmt.Sprintf("loan/%s/%s-%d", resource, provider, n)
 }
+
+// HostUpdate is an operator's wish for a host, under the name of its update.
+type HostUpdate string
+
+// Updates of a host.
+const (
+	UpdateDrain   HostUpdate = "drain"   // no new jobs; gone when it is empty
+	UpdateUndrain HostUpdate = "undrain" // open again
+	UpdateHold    HostUpdate = "hold"    // stays, idle or not
+	UpdateRelease HostUpdate = "release" // may go again
+	UpdateGone    HostUpdate = "gone"    // the machine is no more: its jobs wait again
+)
+
+// HostUpdates lists them.
+var HostUpdates = []HostUpdate{UpdateDrain, UpdateUndrain, UpdateHold, UpdateRelease, UpdateGone}
+
+// HostID is the workflow id of the n-th host of a template.
+func HostID(template string, n int64) string { return fmt.Sprintf("host/%s-%d", template, n) }
 
 // Search attributes of all workflows.
 var (

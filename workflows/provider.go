@@ -35,6 +35,8 @@ type Provider struct {
 	Silent int64 `json:"silent"`
 	// Trouble is what is wrong with the provider, in its own words.
 	Trouble string `json:"trouble,omitempty"`
+	// Hosts is what the story remembers of the provider's hosts.
+	Hosts ProviderHosts `json:"hosts,omitzero"`
 }
 
 // Starting is a loan on its way into the books.
@@ -49,6 +51,8 @@ type Starting struct {
 type Stray struct {
 	Seen     int64 `json:"seen"`
 	Reported bool  `json:"reported"`
+	// Since is when it was seen first; kept of hosts.
+	Since cluster.Time `json:"since,omitempty"`
 }
 
 const (
@@ -75,12 +79,15 @@ func (p *Provider) Live(env ProviderEnv) bool {
 		if env.Now() >= p.NextSurvey {
 			found = p.survey(env)
 		}
-		view := env.View(nil).View
+		view := env.View(nil)
 		p.recall(env, view.Open, found.Recalls)
 		if found.List.Status == providers.StatusOK {
 			p.reconcile(env, view.Open, found.Holdings)
+			p.takeStock(env, found.Hosts)
 		}
-		p.borrow(env, view)
+		p.reclaim(env, found.Reclaims)
+		p.borrow(env, view.View)
+		p.provision(env, view.Hosts)
 		p.show(env)
 		for m, ok := env.Receive(p.NextSurvey); ok; m, ok = env.Receive(env.Now()) {
 			p.hear(env, m)
@@ -92,11 +99,11 @@ func (p *Provider) Live(env ProviderEnv) bool {
 // hear takes a message. That demand changed needs no more than another look, and
 // being told of a survey interval that is kept already not even a survey.
 func (p *Provider) hear(env ProviderEnv, m Message) {
-	if m.Changed == nil || *m.Changed == (Changed{SurveyEvery: p.SurveyEvery}) {
+	if m.Changed == nil || *m.Changed == (Changed{SurveyEvery: p.SurveyEvery, OrphanGrace: p.Hosts.OrphanGrace}) {
 		return
 	}
 	if m.Changed.SurveyEvery > 0 {
-		p.SurveyEvery = m.Changed.SurveyEvery
+		p.SurveyEvery, p.Hosts.OrphanGrace = m.Changed.SurveyEvery, m.Changed.OrphanGrace
 	}
 	p.Starting = slices.DeleteFunc(p.Starting, func(s Starting) bool { return s.ID == m.Changed.Loan })
 	p.NextSurvey = min(p.NextSurvey, max(env.Now(), p.LastSurvey.Add(shortestSurvey)))
@@ -117,8 +124,8 @@ func (p *Provider) survey(env ProviderEnv) activities.Survey {
 		p.silent(env)
 		return s
 	}
-	p.Offers, p.Silent = s.Offers, 0
-	env.Publish(api.Catalog{Offers: s.Offers, Observations: s.Observations})
+	p.Offers, p.Hosts.Templates, p.Silent = s.Offers, s.Templates, 0
+	env.Publish(api.Catalog{Offers: s.Offers, Observations: s.Observations, Templates: s.Templates, Quotas: s.Quotas})
 	if s.List.Status != providers.StatusOK {
 		p.Trouble = "list: " + words(s.List)
 	}
@@ -136,7 +143,8 @@ func (p *Provider) silent(env ProviderEnv) {
 	for i := range p.Offers {
 		p.Offers[i].Headroom = 0
 	}
-	env.Publish(api.Catalog{Offers: p.Offers})
+	p.Hosts.silence()
+	env.Publish(api.Catalog{Offers: p.Offers, Templates: p.Hosts.Templates})
 }
 
 // recall tells the loans of which the provider wants more back than the books
@@ -287,6 +295,7 @@ func (p *Provider) show(env ProviderEnv) {
 	for _, o := range p.Offers {
 		details = append(details, fmt.Sprintf("| %s | %d | %s | %s | %d |", o.Resource, o.Headroom, o.Price, o.MinimumHold, p.Numbers[o.Resource]))
 	}
+	details = append(details, p.Hosts.details()...)
 	if p.Trouble != "" {
 		details = append(details, "", "Trouble: "+p.Trouble)
 	}

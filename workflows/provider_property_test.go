@@ -228,8 +228,12 @@ func (m *market) Survey(activities.SurveyIn) (s activities.Survey) {
 	return s
 }
 
-func (m *market) Publish(api.Catalog)                { m.step(func() { m.published = true }) }
-func (m *market) ReportStray(s api.Stray)            { m.step(func() { m.complain("stray %+v", s) }) }
+func (m *market) Publish(api.Catalog)              { m.step(func() { m.published = true }) }
+func (m *market) ReportStray(s api.Stray)          { m.step(func() { m.complain("stray %+v", s) }) }
+func (m *market) StartHosts([]cluster.HostRequest) {}
+
+func (m *market) TellHost(string, workflows.Message) {}
+
 func (m *market) TellLoan(string, workflows.Message) { m.step(func() {}) }
 
 func (m *market) Return(in activities.GiveBack) activities.Grant {

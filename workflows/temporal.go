@@ -158,7 +158,7 @@ func unknownGrant(o providers.Outcome) activities.Grant { return activities.Gran
 
 // giveBack is a step of both stories.
 func (b *binding) giveBack(in activities.GiveBack) activities.Grant {
-	return script(b.ctx, in.Provider, activities.ProviderReturn, fmt.Sprintf("give %d %s back", in.Units, in.Resource), in, unknownGrant)
+	return script(b.ctx, in.Provider, activities.ProviderReturn, "give "+in.What()+" back", in, unknownGrant)
 }
 
 // tell signals another workflow; one that is closed needs no telling.
@@ -169,13 +169,30 @@ func (b *binding) tell(id, signal string, arg any) {
 	}
 }
 
+// deal is DealEnv over a Temporal workflow.
+type deal struct{ binding }
+
+func (b *deal) Request(ask activities.Ask) activities.Grant {
+	return script(b.ctx, ask.Provider, activities.ProviderRequest, "ask for "+ask.What(), ask, unknownGrant)
+}
+
+func (b *deal) Status(ask activities.Ask) activities.Grant {
+	return script(b.ctx, ask.Provider, activities.ProviderStatus, "ask how the request stands", ask, unknownGrant)
+}
+
+func (b *deal) Holding(ask activities.Ask) activities.Grant {
+	return script(b.ctx, ask.Provider, activities.ProviderHolding, "look at the provider's list", ask, unknownGrant)
+}
+
+func (b *deal) Return(in activities.GiveBack) activities.Grant { return b.giveBack(in) }
+
 // loanBinding is LoanEnv over a Temporal workflow.
-type loanBinding struct{ binding }
+type loanBinding struct{ deal }
 
 // LoanWorkflow runs a loan's story.
 func LoanWorkflow(ctx workflow.Context, l Loan) error {
 	ctx = uncancelled(ctx)
-	b := &loanBinding{binding{ctx: ctx}}
+	b := &loanBinding{deal{binding{ctx: ctx}}}
 	source(&b.binding, SignalRecalled, func(r Recalled) Message { return Message{Recalled: &r} })
 	source(&b.binding, SignalCheck, func(struct{}) Message { return Message{Check: true} })
 	if err := workflow.SetQueryHandler(ctx, QueryLoan, func() (Loan, error) { return l, nil }); err != nil {
@@ -262,20 +279,6 @@ func (b *loanBinding) Confirm(in api.ConfirmLoan) api.Written {
 	return b.ledger(activities.LedgerConfirm, fmt.Sprintf("%d %s are back", in.Units, in.Resource), in)
 }
 
-func (b *loanBinding) Request(ask activities.Ask) activities.Grant {
-	return script(b.ctx, ask.Provider, activities.ProviderRequest, fmt.Sprintf("ask for %d %s", ask.Units, ask.Resource), ask, unknownGrant)
-}
-
-func (b *loanBinding) Status(ask activities.Ask) activities.Grant {
-	return script(b.ctx, ask.Provider, activities.ProviderStatus, "ask how the request stands", ask, unknownGrant)
-}
-
-func (b *loanBinding) Holding(ask activities.Ask) activities.Grant {
-	return script(b.ctx, ask.Provider, activities.ProviderHolding, "look at the lender's list", ask, unknownGrant)
-}
-
-func (b *loanBinding) Return(in activities.GiveBack) activities.Grant { return b.giveBack(in) }
-
 func (b *loanBinding) TellProvider(provider string, m Message) {
 	if m.Changed != nil {
 		b.tell(ProviderID(provider), SignalCatalogChanged, *m.Changed)
@@ -321,6 +324,23 @@ func (b *providerBinding) View(ask []string) api.ProviderView {
 
 func (b *providerBinding) ReportStray(s api.Stray) {
 	mustRun[struct{}](b.ctx, controllerOptions("report a stray"), activities.ControllerStray, s)
+}
+
+func (b *providerBinding) StartHosts(rs []cluster.HostRequest) {
+	options := controllerOptions(fmt.Sprintf("start %d hosts of %s", len(rs), rs[0].Template))
+	options.StartToCloseTimeout = startHostsWithin
+	mustRun[struct{}](b.ctx, options, activities.StarterHosts, rs)
+}
+
+// startHostsWithin is how long the start of one step's hosts may take.
+const startHostsWithin = 2 * time.Minute
+
+func (b *providerBinding) TellHost(host string, m Message) {
+	if m.Reclaimed != nil {
+		b.tell(host, SignalReclaimed, *m.Reclaimed)
+		return
+	}
+	b.tell(host, SignalCheck, struct{}{})
 }
 
 func (b *providerBinding) StartLoan(r cluster.LoanRequest) {
