@@ -18,6 +18,8 @@ import (
 	"xce.internal/elastic/cmd/xce-elastic/config"
 	"xce.internal/elastic/controller"
 	"xce.internal/elastic/controller/agent"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/worker"
@@ -64,10 +66,16 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	service, err := controller.NewService(ctx, controller.Config{
+	settings := controller.Config{
 		Cluster: c.Cluster.Name, SessionInterval: c.Cluster.SessionInterval, Resources: c.Resources, Providers: c.ProviderNames(),
-		Policy: c.Policy, Thresholds: c.Thresholds,
-	}, st, func() cluster.Time { return cluster.TimeOf(time.Now()) }, log)
+		Policy: c.Policy, Thresholds: c.Thresholds, Hosts: c.Hosts,
+	}
+	if c.Controller.CAKey != "" {
+		if settings.Authority, err = pki.LoadAuthority(c.Controller.TLS.CA, c.Controller.CAKey); err != nil {
+			return fmt.Errorf("controller.ca_key: %w", err)
+		}
+	}
+	service, err := controller.NewService(ctx, settings, st, func() cluster.Time { return cluster.TimeOf(time.Now()) }, log)
 	if err != nil {
 		return err
 	}
@@ -123,13 +131,17 @@ func runWorker(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	options := worker.Options{Temporal: temporal, Controller: client, Log: log}
+	authority, err := os.ReadFile(c.Peer.CA)
+	if err != nil {
+		return fmt.Errorf("peer.ca: %w", err)
+	}
+	options := worker.Options{Temporal: temporal, Controller: client, Address: c.Controller.Address, AuthorityPEM: authority, Log: log}
 	for _, p := range c.Providers {
 		script, err := providers.NewRunner(p.Spec(), log)
 		if err != nil {
 			return fmt.Errorf("provider %s: %w", p.Name, err)
 		}
-		options.Providers = append(options.Providers, worker.Provider{Name: p.Name, Script: script, SurveyEvery: p.SurveyEvery})
+		options.Providers = append(options.Providers, worker.Provider{Name: p.Name, Script: script, SurveyEvery: p.SurveyEvery, OrphanGrace: p.OrphanGrace})
 	}
 	app := fx.New(
 		worker.Module(options), fx.StopTimeout(stopWithin),
@@ -175,38 +187,61 @@ func newAgent() *cobra.Command {
 	flags.String("agent.folder", "", "folder for what jobs leave behind")
 	countables := flags.StringArray("countable", nil, "NAME=COUNT of what jobs can take beside cpus and memory, as in gpus=2; repeatable (default those of agent.countables)")
 	features := flags.StringArray("feature", nil, "what constraints of jobs ask for, as in avx512 or site=z1; repeatable (default those of agent.features)")
+	join := flags.String("join", "", "file with what the provider was given as join, for a host that has no certificate yet")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := load(cmd)
+		read := load
+		if *join != "" {
+			read = func(cmd *cobra.Command) (*config.Config, error) { return config.ForHost(cmd.Flags()) }
+		}
+		c, err := read(cmd)
 		if err != nil {
 			return err
 		}
 		if err := c.Agent.Override(*countables, *features); err != nil {
 			return err
 		}
-		return runAgent(cmd.Context(), c, logger(c))
+		return runAgent(cmd.Context(), c, *join, logger(c))
 	}
 	return cmd
 }
 
-func runAgent(ctx context.Context, c *config.Config, log *slog.Logger) error {
-	client, err := connect(c)
+func runAgent(ctx context.Context, c *config.Config, join string, log *slog.Logger) error {
+	capacity, _ := c.Agent.Capacity() // validated
+	if capacity.CPUs == 0 {
+		capacity.CPUs = int64(runtime.NumCPU())
+	}
+	host := agent.Config{Host: c.Agent.Host, Capacity: capacity, Folder: c.Agent.Folder}
+	client, err := identify(ctx, c, &host, join, log)
 	if err != nil {
 		return err
-	}
-	capacity, _ := c.Agent.Capacity() // validated
-	host := agent.Config{Host: c.Agent.Host, Capacity: capacity, Folder: c.Agent.Folder}
-	if host.Host == "" {
-		if host.Host, err = os.Hostname(); err != nil {
-			return fmt.Errorf("find the machine's name: %w; set agent.host", err)
-		}
-	}
-	if host.CPUs == 0 {
-		host.CPUs = int64(runtime.NumCPU())
 	}
 	a, err := agent.New(host, client, log)
 	if err != nil {
 		return err
 	}
+	defer client.Close()
 	log.Info("agent works", "host", host.Host, "cpus", host.CPUs, "memory_mb", host.MemoryMB)
 	return a.Run(ctx)
+}
+
+// identify answers who the host is: by the certificate of the configuration, or
+// by what it got with a join file.
+func identify(ctx context.Context, c *config.Config, host *agent.Config, join string, log *slog.Logger) (*api.Client, error) {
+	if join != "" {
+		given, err := agent.ReadJoin(join)
+		if err != nil {
+			return nil, err
+		}
+		var client *api.Client
+		host.Host, client, err = agent.Enroll(ctx, given, host.Folder, host.Capacity, log)
+		return client, err
+	}
+	if host.Host == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("find the machine's name: %w; set agent.host", err)
+		}
+		host.Host = name
+	}
+	return connect(c)
 }

@@ -48,7 +48,7 @@ type Agent struct {
 	instance   string
 
 	mu   sync.Mutex
-	seen map[string]bool // jobs in hand, by folder
+	seen map[string]chan struct{} // jobs in hand, by folder; closed where one is to stop
 	jobs sync.WaitGroup
 }
 
@@ -66,7 +66,7 @@ func New(config Config, controller *api.Client, log *slog.Logger) (*Agent, error
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{config: config, controller: controller, log: log, instance: instance, seen: map[string]bool{}}, nil
+	return &Agent{config: config, controller: controller, log: log, instance: instance, seen: map[string]chan struct{}{}}, nil
 }
 
 // instanceOf answers the name that the folder, and so what is known of jobs,
@@ -88,7 +88,8 @@ func instanceOf(folder string) (string, error) {
 }
 
 // Run joins and works until ctx ends, or the controller will not have it. Jobs
-// that run then run on.
+// that run then run on; but where the host has been given up, they are stopped:
+// they may run elsewhere by then.
 func (a *Agent) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.jobs.Wait()
@@ -101,6 +102,9 @@ func (a *Agent) Run(ctx context.Context) error {
 			return nil
 		case errors.As(err, &no) && no.Status == http.StatusNotFound:
 			a.log.Warn("the controller does not know this host any more; joining again", "host", a.config.Host)
+		case errors.As(err, &no) && no.Status == http.StatusGone:
+			a.stopAll()
+			return err
 		default:
 			return err
 		}
@@ -160,12 +164,39 @@ func (a *Agent) take(ctx context.Context, job cluster.Job) {
 	r.folder = filepath.Join(a.config.Folder, fmt.Sprintf("%d-%s", job.ID, job.Started.Std().Format("20060102T150405.000")))
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.seen[r.folder] {
-		return
+	if _, seen := a.seen[r.folder]; !seen {
+		a.begin(ctx, r)
 	}
-	a.seen[r.folder] = true
+	if job.Stopping {
+		a.stop(r.folder)
+	}
+}
+
+// stop has a job in hand stop.
+func (a *Agent) stop(folder string) {
+	select {
+	case <-a.seen[folder]:
+	default:
+		close(a.seen[folder])
+	}
+}
+
+// stopAll stops all jobs, and waits until none is left.
+func (a *Agent) stopAll() {
+	a.mu.Lock()
+	for folder := range a.seen {
+		a.stop(folder)
+	}
+	a.mu.Unlock()
+	a.jobs.Wait()
+}
+
+// begin carries a job to its end beside others, and reports it.
+func (a *Agent) begin(ctx context.Context, r run) {
+	stop, job := make(chan struct{}), r.job
+	a.seen[r.folder] = stop
 	a.jobs.Go(func() {
-		end, known := a.carry(ctx, r)
+		end, known := a.carry(ctx, r, stop)
 		if !known {
 			return // the agent stops; the job runs on
 		}
@@ -179,10 +210,10 @@ func (a *Agent) take(ctx context.Context, job cluster.Job) {
 }
 
 // carry starts the job, or finds it as an earlier agent left it, and waits for its end.
-func (a *Agent) carry(ctx context.Context, r run) (api.JobEnd, bool) {
+func (a *Agent) carry(ctx context.Context, r run, stop <-chan struct{}) (api.JobEnd, bool) {
 	if err := r.start(); err != nil {
 		a.log.Warn("job not started", "job", r.job.ID, "error", err)
 		return api.JobEnd{State: cluster.JobFailed, ExitCode: 127, Why: err.Error()}, true
 	}
-	return r.wait(ctx)
+	return r.wait(ctx, stop)
 }

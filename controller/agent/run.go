@@ -75,7 +75,7 @@ func (r run) start() error {
 	if cmd.Dir == "" {
 		cmd.Dir = r.folder
 	}
-	cmd.Env = append(os.Environ(), "XCE_JOB_ID="+strconv.FormatInt(r.job.ID, 10))
+	cmd.Env = append(os.Environ(), "XCE_JOB_ID="+strconv.FormatInt(r.job.ID, 10), "XCE_JOB_REQUEUES="+strconv.FormatInt(r.job.Requeues, 10))
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = output, output, []*os.File{mark}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
@@ -98,14 +98,23 @@ func resolve(command []string) ([]string, error) {
 	return append([]string{program}, command[1:]...), nil
 }
 
-// wait waits for the job's end, and ends it at its time limit. It answers false
-// where ctx ends first.
-func (r run) wait(ctx context.Context) (api.JobEnd, bool) {
+// wait waits for the job's end, and ends it at its time limit, or where it is to
+// stop. It answers false where ctx ends first.
+func (r run) wait(ctx context.Context, stop <-chan struct{}) (api.JobEnd, bool) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	stopped := false
 	for {
 		if end, ended := r.look(); ended {
+			if stopped && end.ExitCode == noExit {
+				end = api.JobEnd{State: cluster.JobWaiting, ExitCode: noExit, Why: "stopped, to wait again"}
+			}
 			return end, true
+		}
+		select {
+		case <-stop:
+			stopped = r.kill() || stopped
+		default:
 		}
 		if limit := r.job.TimeLimit; limit > 0 && r.age() > limit.Std() && r.kill() {
 			return api.JobEnd{State: cluster.JobTimeout, ExitCode: 128 + int64(syscall.SIGKILL), Why: fmt.Sprintf("ended by its time limit of %s", limit)}, true
@@ -129,8 +138,11 @@ func (r run) look() (api.JobEnd, bool) {
 		}
 		return end, true
 	}
-	return api.JobEnd{State: cluster.JobFailed, ExitCode: -1, Why: "its process is gone and left no exit status"}, gone
+	return api.JobEnd{State: cluster.JobFailed, ExitCode: noExit, Why: "its process is gone and left no exit status"}, gone
 }
+
+// noExit stands for the exit status of a job that left none.
+const noExit = -1
 
 // gone tells whether the job was started and no process of it is left: none
 // holds the lock. A process id would not do, since a restart of the machine

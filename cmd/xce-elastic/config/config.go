@@ -22,6 +22,7 @@ import (
 type Config struct {
 	Cluster    Cluster                  `json:"cluster"`
 	Resources  []cluster.SharedResource `json:"resources"`
+	Hosts      cluster.HostRules        `json:"hosts"`
 	Policy     scheduling.Policy        `json:"policy"`
 	Thresholds []scheduling.Threshold   `json:"thresholds"`
 	Providers  []Provider               `json:"providers"`
@@ -49,6 +50,8 @@ type Provider struct {
 	TimeLimit   cluster.Duration `json:"time_limit"`
 	OutputLimit int64            `json:"output_limit"`
 	SurveyEvery cluster.Duration `json:"survey_every"`
+	// OrphanGrace is how long a machine is left alone that no open host stands for.
+	OrphanGrace cluster.Duration `json:"orphan_grace"`
 }
 
 // Controller says where the controller serves and keeps its state, and with
@@ -58,6 +61,9 @@ type Controller struct {
 	Address string `json:"address"`
 	State   string `json:"state"`
 	TLS     TLS    `json:"tls"`
+	// CAKey is the key of the authority in TLS.CA, with which elastic hosts get
+	// their certificates; empty where there are none.
+	CAKey string `json:"ca_key"`
 }
 
 // TLS names the PEM files of one side of a connection.
@@ -100,10 +106,12 @@ type Log struct {
 var defaults = map[string]any{
 	"cluster.name": "", "cluster.session_interval": "5s",
 	"controller.listen": "127.0.0.1:7400", "controller.address": "https://127.0.0.1:7400", "controller.state": "controller.db",
-	"controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key",
+	"controller.ca_key": "", "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key",
 	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
 	"temporal.address": "", "temporal.namespace": "",
 	"policy.order": "fcfs", "policy.depth": 0,
+	"hosts.max": 0, "hosts.idle_time": "10m", "hosts.join_within": "15m", "hosts.max_lifetime": "0s", "hosts.lost_after": "5m",
+	"hosts.halt.hosts": 3, "hosts.halt.percent": 33,
 	"agent.host": "", "agent.cpus": 0, "agent.memory_mb": 0, "agent.folder": "agent",
 	"log.level": "info", "log.format": "text",
 }
@@ -112,6 +120,7 @@ const (
 	defaultTimeLimit   = 30 * cluster.Second
 	defaultSurveyEvery = cluster.Minute
 	defaultOutputLimit = 1 << 20
+	defaultOrphanGrace = 10 * cluster.Minute
 )
 
 // complete fills in what depends on the rest.
@@ -130,6 +139,9 @@ func (c *Config) complete() {
 		if p.SurveyEvery == 0 {
 			p.SurveyEvery = defaultSurveyEvery
 		}
+		if p.OrphanGrace == 0 {
+			p.OrphanGrace = defaultOrphanGrace
+		}
 		if p.OutputLimit == 0 {
 			p.OutputLimit = defaultOutputLimit
 		}
@@ -142,6 +154,9 @@ func (c *Config) complete() {
 		&c.Peer.CA, &c.Peer.Cert, &c.Peer.Key, &c.Agent.Folder,
 	} {
 		*path = resolve(base, *path)
+	}
+	if c.Controller.CAKey != "" {
+		c.Controller.CAKey = resolve(base, c.Controller.CAKey)
 	}
 }
 
@@ -173,6 +188,7 @@ func (c *Config) validate() cluster.Problems {
 	if c.Agent.MemoryMB < 0 {
 		ps = append(ps, cluster.Problem{Path: "agent.memory_mb", What: fmt.Sprintf("%d is negative", c.Agent.MemoryMB), Remedy: "write 0 or a positive whole number"})
 	}
+	ps = append(ps, c.Hosts.Validate(c.Cluster.SessionInterval)...)
 	_, faults := c.Agent.Capacity()
 	ps = append(ps, faults...)
 	ps = append(ps, snapshot.ValidatePolicy("policy", c.Policy)...)
@@ -201,6 +217,9 @@ func (p Provider) validate(at string, before []Provider) (ps cluster.Problems) {
 	}
 	if p.SurveyEvery < cluster.Second {
 		add("survey_every", fmt.Sprintf("%s is too short", p.SurveyEvery), "write at least 1s")
+	}
+	if p.OrphanGrace < 0 {
+		add("orphan_grace", fmt.Sprintf("%s is negative", p.OrphanGrace), "write a length of time such as 10m")
 	}
 	if p.OutputLimit < 1024 {
 		add("output_limit", fmt.Sprintf("%d bytes are too few", p.OutputLimit), "write at least 1024")

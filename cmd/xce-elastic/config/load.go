@@ -35,6 +35,12 @@ func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 	return parse(file, data, flags)
 }
 
+// ForHost answers the configuration of a host that has no file: what the
+// environment and the flags say. A host need not know its cluster's name.
+func ForHost(flags *pflag.FlagSet) (*Config, error) {
+	return parse("", []byte("cluster: {name: unknown}\n"), flags)
+}
+
 func parse(file string, data []byte, flags *pflag.FlagSet) (*Config, error) {
 	document, err := oneDocument(data)
 	if err != nil {
