@@ -25,7 +25,8 @@ func newProviderCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check SCRIPT", Short: "Exercise a provider script and say what is right and what is wrong", Args: exactly(1, "xce-elastic provider check bin/pool"),
 		Long: "Exercise every verb of a provider script, also wrongly and several at once, and say what is right,\n" +
-			"what is wrong and how to mend it. It asks for one or two units and gives them back.",
+			"what is wrong and how to mend it. It asks for one or two tokens or hosts and gives them back; the hosts\n" +
+			"are told to join where nobody answers.",
 		Example: "  xce-elastic provider check -e XCE_POOL_FILE=pool.json -e XCE_POOL_CLUSTER=test bin/pool",
 	}
 	environment := cmd.Flags().StringArrayP("environment", "e", nil, "NAME=VALUE for the script, or NAME to hand on this program's own (for secrets); repeatable")

@@ -57,12 +57,18 @@ type example struct {
 	Cluster string
 	// Units and Hold (seconds) are those of the pool.
 	Units, Hold int64
+	// Hosts are flags of `local init`; none where no host is made.
+	Hosts []string
 }
 
 //go:embed cluster.yaml
 var exampleCluster string
 
-var theExample = example{Cluster: exampleCluster, Units: 8, Hold: 8}
+var theExample = example{Cluster: exampleCluster, Units: 8, Hold: 8, Hosts: []string{
+	"--template", "small=4:4096", "--capacity", "small=4", "--price", "small=150000", "--hold", "small=5",
+	"--template", "large=8:8192", "--capacity", "large=2", "--price", "large=360000", "--hold", "large=5",
+	"--latency", "2s",
+}}
 
 // farm is the running example.
 type farm struct {
@@ -80,6 +86,7 @@ type farm struct {
 const (
 	resource   = "vcs"
 	poolName   = "pool-a"
+	hostsName  = "local"
 	poolPrice  = 250_000 // millionths of a currency unit per token and hour
 	neighbour  = "west"
 	configName = "xce-elastic.yaml"
@@ -108,6 +115,7 @@ func (f *farm) start(ctx context.Context) error {
 	}{
 		{"certificates", f.issueCertificates},
 		{"shared pool", f.makePool},
+		{"hosts", f.makeHosts},
 		{"Temporal", f.startTemporal},
 		{"configuration", f.writeConfig},
 		{"controller", f.startController},
@@ -138,13 +146,13 @@ func (f *farm) run(name, program string, args []string, environment ...string) (
 	return p, nil
 }
 
-// stop stops everything, the last started first.
+// stop stops everything, the last started first, and then the hosts that were made.
 func (f *farm) stop() error {
 	var errs []error
 	for _, p := range slices.Backward(f.parts) {
 		errs = append(errs, p.stop())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, f.stopHosts())...)
 }
 
 // healthy answers an error where a part has ended by itself.
@@ -187,6 +195,36 @@ func (f *farm) makePool(ctx context.Context) error {
 		"--price", fmt.Sprintf("%s=%d", resource, poolPrice)).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("make the pool: %w: %s", err, out)
+	}
+	return nil
+}
+
+func (f *farm) makeHosts(ctx context.Context) error {
+	if _, err := os.Stat(f.path("hosts")); err == nil || len(f.Hosts) == 0 {
+		return nil
+	}
+	return f.local(ctx, append([]string{"init"}, f.Hosts...)...)
+}
+
+// stopHosts ends the hosts that are left on this machine.
+func (f *farm) stopHosts() error {
+	if _, err := os.Stat(f.path("hosts")); err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	return f.local(ctx, "stop")
+}
+
+// local runs an operator's verb of the provider of hosts.
+func (f *farm) local(ctx context.Context, args ...string) error {
+	local, err := f.beside("local")
+	if err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, local, append(args, "--folder", f.path("hosts"))...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("local %s: %w: %s", args[0], err, out)
 	}
 	return nil
 }
@@ -289,13 +327,17 @@ func (f *farm) writeConfig(context.Context) error {
 	if f.address, err = freePort(); err != nil {
 		return err
 	}
+	local, err := f.beside("local")
+	if err != nil {
+		return err
+	}
 	file, err := os.Create(f.path(configName))
 	if err != nil {
 		return fmt.Errorf("write the cluster file: %w", err)
 	}
 	defer file.Close()
 	return template.Must(template.New(configName).Parse(f.Cluster)).Execute(file, map[string]string{
-		"Pool": pool, "Folder": f.Folder, "Controller": f.address, "Temporal": f.temporal, "Namespace": f.Temporal.Namespace, "Policy": f.Policy,
+		"Pool": pool, "Local": local, "Program": f.Program, "Folder": f.Folder, "Controller": f.address, "Temporal": f.temporal, "Namespace": f.Temporal.Namespace, "Policy": f.Policy,
 	})
 }
 
@@ -341,6 +383,13 @@ func (f *farm) startWorker(ctx context.Context) error {
 		if err == nil && len(st.Offers) == 0 {
 			err = errors.New("no provider has published its offers yet")
 		}
+		if err != nil || len(f.Hosts) == 0 {
+			return err
+		}
+		catalog, err := f.controller.Catalog(ctx)
+		if err == nil && len(catalog.Templates) == 0 {
+			err = errors.New("no provider has published its templates yet")
+		}
 		return err
 	})
 }
@@ -361,12 +410,20 @@ func (f *farm) startAgent(ctx context.Context) error {
 
 // poolAs answers the pool's script as another cluster calls it.
 func (f *farm) poolAs(name string) (*providers.Runner, error) {
-	pool, err := f.beside("pool")
+	return f.script(poolName, "pool", map[string]string{"XCE_POOL_FILE": f.path("pool.json"), "XCE_POOL_CLUSTER": name})
+}
+
+// hostsOf answers the script of the provider of hosts as our cluster calls it.
+func (f *farm) hostsOf() (*providers.Runner, error) {
+	return f.script(hostsName, "local", map[string]string{
+		"XCE_LOCAL_FOLDER": f.path("hosts"), "XCE_LOCAL_CLUSTER": "east", "XCE_LOCAL_AGENT": f.Program,
+	})
+}
+
+func (f *farm) script(name, program string, environment map[string]string) (*providers.Runner, error) {
+	script, err := f.beside(program)
 	if err != nil {
 		return nil, err
 	}
-	return providers.NewRunner(providers.Spec{
-		Name: poolName, Script: pool, TimeLimit: 10 * time.Second,
-		Environment: map[string]string{"XCE_POOL_FILE": f.path("pool.json"), "XCE_POOL_CLUSTER": name},
-	}, slog.New(slog.DiscardHandler))
+	return providers.NewRunner(providers.Spec{Name: name, Script: script, TimeLimit: 10 * time.Second, Environment: environment}, slog.New(slog.DiscardHandler))
 }

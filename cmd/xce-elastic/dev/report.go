@@ -2,6 +2,7 @@ package dev
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -34,8 +35,13 @@ func (f *farm) report(ctx context.Context, after int64, ids []int64) error {
 		return fmt.Errorf("the pool could not be asked what it still lends: %s %s", outcome.Status, outcome.Message)
 	}
 	b := balanceOf(loans, listed.Grants, jobs, ids)
+	hosts, err := f.hostBalance(ctx)
+	if err != nil {
+		return err
+	}
 	b.print(f.Out)
-	return b.check(len(ids))
+	hosts.print(f.Out)
+	return errors.Join(b.check(len(ids)), hosts.check())
 }
 
 // totals prints every change of a total since a revision.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -98,6 +99,7 @@ func (l *lines) draw(s snapshot) {
 	for _, r := range s.status.Resources {
 		parts = append(parts, fmt.Sprintf("%s total %d = %d owned + %d borrowed, %d requested, %d in use, %d idle", r.Name, r.Total, r.Owned, r.Borrowed, r.Requested, r.InUse, r.Idle))
 	}
+	parts = append(parts, fmt.Sprintf("hosts %d up, %d coming, %d leaving", up(s), inState(s, cluster.HostRequested, cluster.HostExpected), inState(s, cluster.HostDraining, cluster.HostLeaving)))
 	j := s.status.Jobs
 	line := fmt.Sprintf("%s; jobs %d waiting, %d running, %d done", strings.Join(parts, "; "), j.Waiting, j.Running, j.Done)
 	if line != l.last {
@@ -120,6 +122,15 @@ func picture(s snapshot) string {
 	fmt.Fprintln(w, "\nLOAN\tSTATE\tBORROWED\tGOING BACK\tNEXT STEP")
 	for _, l := range s.loans {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\n", l.ID, l.State, l.Borrowed, l.Fenced, nextStep(l, s.status.Now))
+	}
+	fmt.Fprintln(w, "\nHOST\tSTATE\tCPUS\tJOBS\tNEXT STEP")
+	for _, h := range s.status.Hosts {
+		if h.Elastic == nil {
+			fmt.Fprintf(w, "%s\towned\t%d\t%d\t\n", h.Name, h.CPUs, h.Jobs)
+		}
+	}
+	for _, h := range s.hosts {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\n", h.ID, h.State, h.CPUs, jobsOn(s, h), hostStep(s, h))
 	}
 	_ = w.Flush()
 	fmt.Fprintln(w, "\nJOB\tSTATE\tTOKENS\tSINCE\tWHY")
@@ -159,6 +170,55 @@ func nextStep(l cluster.Loan, now cluster.Time) string {
 		return l.HoldUntil.Clock() + "  minimum hold is over"
 	}
 	return l.AskAgain.Clock() + "  asks for what lies idle"
+}
+
+// hostStep says what a host does next, and when.
+func hostStep(s snapshot, h cluster.ElasticHost) string {
+	switch {
+	case h.State == cluster.HostRequested:
+		return h.Provider + " answers"
+	case h.State == cluster.HostExpected:
+		return h.JoinBy.Clock() + "  must have joined"
+	case h.State == cluster.HostLeaving:
+		return h.Provider + " takes it back"
+	case h.State == cluster.HostDraining:
+		return "its last job ends"
+	case s.status.Now < h.HoldUntil:
+		return h.HoldUntil.Clock() + "  minimum hold is over"
+	}
+	for _, up := range s.status.Hosts {
+		if up.ID == h.ID && up.IdleSince > 0 {
+			return up.IdleSince.Add(h.IdleTime).Clock() + "  has been idle long enough"
+		}
+	}
+	return ""
+}
+
+func jobsOn(s snapshot, h cluster.ElasticHost) (n int64) {
+	for _, up := range s.status.Hosts {
+		if up.ID == h.ID {
+			n = up.Jobs
+		}
+	}
+	return n
+}
+
+func up(s snapshot) (n int) {
+	for _, h := range s.status.Hosts {
+		if h.Up {
+			n++
+		}
+	}
+	return n
+}
+
+func inState(s snapshot, states ...cluster.HostState) (n int) {
+	for _, h := range s.hosts {
+		if slices.Contains(states, h.State) {
+			n++
+		}
+	}
+	return n
 }
 
 func clip(text string, most int) string {

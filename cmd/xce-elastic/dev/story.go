@@ -12,7 +12,7 @@ import (
 	"xce.internal/elastic/providers"
 )
 
-// workload is a dozen jobs: how many tokens each takes, and for how long.
+// workload is a dozen jobs of 2 cpus: how many tokens each takes, and for how long.
 var workload = []struct {
 	tokens  int64
 	seconds int
@@ -23,6 +23,7 @@ const (
 	neighbourUnits = 2
 	neighbourFor   = 15 * time.Second
 	refresh        = 300 * time.Millisecond
+	jobCPUs        = 2
 )
 
 // tell runs the workload to its end: until every job has ended, every loan is
@@ -101,7 +102,7 @@ func (f *farm) neighbourTakes(ctx context.Context) (giveBack func(), err error) 
 func (f *farm) submit(ctx context.Context) (ids []int64, err error) {
 	for i, w := range workload {
 		job, err := f.controller.Submit(ctx, cluster.JobSpec{
-			Name: fmt.Sprintf("regression-%d", i+1), CPUs: 1, Tokens: map[string]int64{resource: w.tokens},
+			Name: fmt.Sprintf("regression-%d", i+1), CPUs: jobCPUs, Tokens: map[string]int64{resource: w.tokens},
 			Command: []string{"sleep", fmt.Sprint(w.seconds)},
 		})
 		if err != nil {
@@ -116,6 +117,7 @@ func (f *farm) submit(ctx context.Context) (ids []int64, err error) {
 type snapshot struct {
 	status api.Status
 	loans  []cluster.Loan
+	hosts  []cluster.ElasticHost
 	jobs   []cluster.Job
 }
 
@@ -126,13 +128,16 @@ func (f *farm) look(ctx context.Context) (s snapshot, err error) {
 	if s.loans, err = f.controller.Loans(ctx, false); err != nil {
 		return s, err
 	}
+	if s.hosts, err = f.controller.ElasticHosts(ctx, false); err != nil {
+		return s, err
+	}
 	s.jobs, err = f.controller.Jobs(ctx, "")
 	return s, err
 }
 
 // over tells whether the jobs have ended and the cluster is as it was.
 func (s snapshot) over(ids []int64) bool {
-	if len(s.loans) > 0 {
+	if len(s.loans)+len(s.hosts) > 0 {
 		return false
 	}
 	ended := 0
