@@ -16,13 +16,16 @@ SOURCES := $(shell find . -name '*.go' -not -path './devserver/*') go.mod go.sum
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: $(BIN)/xce-elastic $(BIN)/pool $(BIN)/devserver ## Build all programs into bin/ (the first time takes minutes)
+build: $(BIN)/xce-elastic $(BIN)/pool $(BIN)/local $(BIN)/devserver ## Build all programs into bin/ (the first time takes minutes)
 
 $(BIN)/xce-elastic: $(SOURCES)
 	CGO_ENABLED=0 go build -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/xce-elastic
 
 $(BIN)/pool: $(SOURCES)
 	CGO_ENABLED=0 go build -o $@ ./providers/scripts/pool
+
+$(BIN)/local: $(SOURCES)
+	CGO_ENABLED=0 go build -o $@ ./providers/scripts/local
 
 $(BIN)/devserver: $(wildcard devserver/*.go) devserver/go.mod devserver/go.sum
 	@echo 'Building the development server; the first time takes up to ten minutes.'

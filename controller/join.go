@@ -69,8 +69,8 @@ func (s *Service) JoinWithToken(ctx context.Context, in api.JoinRequest) (api.Jo
 // report writes down that a host was refused.
 func (s *Service) report(ctx context.Context, host string, err error) error {
 	var refused *Refused
-	if !errors.As(err, &refused) {
-		return err
+	if !errors.As(err, &refused) || refused.Status == http.StatusServiceUnavailable {
+		return err // or it will ask again
 	}
 	s.log.Warn("a host was not let in", "host", host, "why", refused.Text)
 	return errors.Join(err, s.update(ctx, "host/"+host, func(w *work) error {
@@ -103,6 +103,9 @@ func (s *Service) admit(w *work, id string, join api.JoinHost) (cluster.ElasticH
 	row, found, err := w.ElasticHost(id)
 	if err != nil || !found {
 		return row, errors.Join(err, refuse(http.StatusNotFound, "no host %s was asked for", id))
+	}
+	if row.State == cluster.HostRequested {
+		return row, refuse(http.StatusServiceUnavailable, "host %s was faster than its provider's answer; it is expected in a moment", id)
 	}
 	if err := s.sameAgent(w, row.Name, id, join.Instance); err != nil {
 		return row, err

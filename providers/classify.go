@@ -34,7 +34,9 @@ func ClassifyDescribe(run Execution) (Description, Outcome) {
 	return decode(VerbDescribe, "", run, func(d Description) error {
 		return errors.Join(
 			once("offers", d.Offers, func(o Offer) string { return o.Resource }),
-			once("recalls", d.Recalls, func(r Recall) string { return r.RequestID }))
+			once("recalls", d.Recalls, func(r Recall) string { return r.RequestID }),
+			once("quotas", d.Quotas, func(q Quota) string { return q.Name }),
+			soundTemplates(d))
 	})
 }
 
@@ -42,7 +44,7 @@ func ClassifyDescribe(run Execution) (Description, Outcome) {
 // not by the script's word for it. More than was asked is ok: the units are there and must be given back.
 func ClassifyRequest(in RequestIn, run Execution) (RequestOut, Outcome) {
 	out, outcome := decode(VerbRequest, in.RequestID, run, func(o RequestOut) error {
-		return sameID(o.RequestID, in.RequestID)
+		return errors.Join(sameID(o.RequestID, in.RequestID), newRoster().add("", in.Template != "", o.Granted, o.Instances))
 	})
 	if outcome.Status == StatusOK {
 		outcome = outcome.told(out.Status, out.Message, out.RetryAfter)
@@ -51,15 +53,16 @@ func ClassifyRequest(in RequestIn, run Execution) (RequestOut, Outcome) {
 		}
 	}
 	return RequestOut{
-		RequestID: in.RequestID, Granted: out.Granted, Message: clip(out.Message),
+		RequestID: in.RequestID, Granted: out.Granted, Instances: out.Instances, Message: clip(out.Message),
 		Status: outcome.Status, Reason: outcome.Reason, RetryAfter: outcome.RetryAfter,
 	}, outcome
 }
 
-// ClassifyStatus reads the answer to status: exactly the requests asked for, each once.
+// ClassifyStatus reads the answer to status: exactly the requests asked for, each once. Whether a request
+// was for hosts only its caller knows, so instances may be missing here as a whole.
 func ClassifyStatus(in StatusIn, run Execution) (StatusOut, Outcome) {
 	out, outcome := decode(VerbStatus, "", run, func(o StatusOut) error {
-		return sameRequests(o.Requests, in.RequestIDs)
+		return errors.Join(sameRequests(o.Requests, in.RequestIDs), oneRequestPerInstance(o.Requests))
 	})
 	for i := range out.Requests {
 		out.Requests[i].Message = clip(out.Requests[i].Message)
@@ -85,10 +88,10 @@ func ClassifyReturn(in ReturnIn, run Execution) (ReturnOut, Outcome) {
 	}, outcome
 }
 
-// ClassifyList reads the answer to list: each grant once.
+// ClassifyList reads the answer to list: each grant once, and each instance in one grant.
 func ClassifyList(run Execution) (ListOut, Outcome) {
 	return decode(VerbList, "", run, func(o ListOut) error {
-		return once("grants", o.Grants, func(g Grant) string { return g.RequestID })
+		return errors.Join(once("grants", o.Grants, func(g Grant) string { return g.RequestID }), oneGrantPerInstance(o.Grants))
 	})
 }
 

@@ -89,6 +89,45 @@ func TestClassifyRequest(t *testing.T) {
 	}
 }
 
+func TestClassifyRequestForHosts(t *testing.T) {
+	in := RequestIn{RequestID: "host/small-1", Template: "small", Units: 2}
+	const head = `{"request_id":"host/small-1","status":"ok","granted":`
+	tests := []struct {
+		name, stdout string
+		status       Status
+		message      string
+	}{
+		{"both", head + `2,"instances":[{"id":"i-1","name":"node-1"},{"id":"i-2"}]}`, StatusOK, ""},
+		{"one of two", head + `1,"instances":[{"id":"i-1"}]}`, StatusPartial, ""},
+		{"pending", `{"request_id":"host/small-1","status":"pending"}`, StatusPending, ""},
+		{"no instances", head + `2}`, StatusUnknown, "at /instances"},
+		{"an instance is missing", head + `2,"instances":[{"id":"i-1"}]}`, StatusUnknown, "1 of 2 hosts"},
+		{"an instance too many", head + `1,"instances":[{"id":"i-1"},{"id":"i-2"}]}`, StatusUnknown, "at /instances"},
+		{"an instance twice", head + `2,"instances":[{"id":"i-1"},{"id":"i-1"}]}`, StatusUnknown, "at /instances/1"},
+		{"an instance without id", head + `1,"instances":[{"name":"node-1"}]}`, StatusUnknown, "id"},
+		{"an empty id", head + `1,"instances":[{"id":""}]}`, StatusUnknown, "at /instances/0/id"},
+		{"a long id", head + `1,"instances":[{"id":"` + strings.Repeat("x", 201) + `"}]}`, StatusUnknown, "at /instances/0/id"},
+		{"a control character", head + `1,"instances":[{"id":"a\nb"}]}`, StatusUnknown, "at /instances/0/id"},
+		{"pending with an instance", `{"request_id":"host/small-1","status":"pending","instances":[{"id":"i-1"}]}`, StatusUnknown, "at /instances"},
+		{"refused with an instance", `{"status":"refused","reason":"quota","instances":[{"id":"i-1"}]}`, StatusUnknown, "at /instances"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			out, outcome := ClassifyRequest(in, Execution{Stdout: []byte(test.stdout)})
+			if outcome.Status != test.status || !strings.Contains(outcome.Message, test.message) {
+				t.Errorf("got %+v, want %s with %q", outcome, test.status, test.message)
+			}
+			if int64(len(out.Instances)) != out.Granted {
+				t.Errorf("%d granted with %d instances", out.Granted, len(out.Instances))
+			}
+		})
+	}
+	tokens := RequestIn{RequestID: "host/small-1", Resource: "vcs", Units: 1}
+	if _, outcome := ClassifyRequest(tokens, Execution{Stdout: []byte(head + `1,"instances":[{"id":"i-1"}]}`)}); outcome.Status != StatusUnknown {
+		t.Errorf("instances for tokens: got %+v", outcome)
+	}
+}
+
 // checkText: the exact output is kept whenever somebody will want to see it.
 func checkText(t *testing.T, outcome Outcome, stdout string) {
 	t.Helper()
@@ -144,6 +183,10 @@ func TestClassifyStatus(t *testing.T) {
 		{"granted without units", `{"requests":[{"request_id":"a","status":"granted"},{"request_id":"b","status":"pending"}]}`, StatusUnknown},
 		{"unknown with units", `{"requests":[{"request_id":"a","status":"unknown","granted":1},{"request_id":"b","status":"pending"}]}`, StatusUnknown},
 		{"refused without reason", `{"requests":[{"request_id":"a","status":"refused"},{"request_id":"b","status":"pending"}]}`, StatusUnknown},
+		{"hosts", `{"requests":[{"request_id":"a","status":"granted","granted":1,"instances":[{"id":"i-1"}]},{"request_id":"b","status":"pending"}]}`, StatusOK},
+		{"an instance is missing", `{"requests":[{"request_id":"a","status":"granted","granted":2,"instances":[{"id":"i-1"}]},{"request_id":"b","status":"pending"}]}`, StatusUnknown},
+		{"pending with an instance", `{"requests":[{"request_id":"a","status":"pending","instances":[{"id":"i-1"}]},{"request_id":"b","status":"pending"}]}`, StatusUnknown},
+		{"an instance in two requests", `{"requests":[{"request_id":"a","status":"granted","granted":1,"instances":[{"id":"i-1"}]},{"request_id":"b","status":"granted","granted":1,"instances":[{"id":"i-1"}]}]}`, StatusUnknown},
 		{"not for status", `{"status":"refused","reason":"denied"}`, StatusRefused},
 	}
 	for _, test := range tests {
@@ -188,6 +231,13 @@ func TestClassifyTheRest(t *testing.T) {
 		{"list, a grant twice", list, `{"grants":[{"request_id":"a","resource":"vcs","units":1},{"request_id":"a","resource":"vcs","units":1}]}`, StatusUnknown},
 		{"list, 0 units", list, `{"grants":[{"request_id":"a","resource":"vcs","units":0}]}`, StatusUnknown},
 		{"list, no such time", list, `{"grants":[{"request_id":"a","resource":"vcs","units":1,"since":"yesterday"}]}`, StatusUnknown},
+		{"list, hosts", list, `{"grants":[{"request_id":"a","template":"small","units":1,"instances":[{"id":"i-1"}]},{"request_id":"b","resource":"vcs","units":1}]}`, StatusOK},
+		{"list, hosts without instances", list, `{"grants":[{"request_id":"a","template":"small","units":1}]}`, StatusUnknown},
+		{"list, an instance is missing", list, `{"grants":[{"request_id":"a","template":"small","units":2,"instances":[{"id":"i-1"}]}]}`, StatusUnknown},
+		{"list, an instance in two grants", list, `{"grants":[{"request_id":"a","template":"small","units":1,"instances":[{"id":"i-1"}]},{"request_id":"b","template":"small","units":1,"instances":[{"id":"i-1"}]}]}`, StatusUnknown},
+		{"list, neither resource nor template", list, `{"grants":[{"request_id":"a","units":1}]}`, StatusUnknown},
+		{"list, resource and template", list, `{"grants":[{"request_id":"a","resource":"vcs","template":"small","units":1,"instances":[{"id":"i-1"}]}]}`, StatusUnknown},
+		{"list, tokens with instances", list, `{"grants":[{"request_id":"a","resource":"vcs","units":1,"instances":[{"id":"i-1"}]}]}`, StatusUnknown},
 		{"list refused", list, `{"status":"refused","reason":"denied","retry_after_s":9}`, StatusRefused},
 		{"observe", observe, `{"observations":[{"resource":"vcs","in_use":0,"at":"2026-03-01T08:00:00Z"}]}`, StatusOK},
 		{"observe without time", observe, `{"observations":[{"resource":"vcs","in_use":0}]}`, StatusUnknown},
@@ -197,6 +247,40 @@ func TestClassifyTheRest(t *testing.T) {
 			outcome := test.classify(Execution{Stdout: []byte(test.stdout)})
 			if outcome.Status != test.status {
 				t.Errorf("got %+v, want %s", outcome, test.status)
+			}
+		})
+	}
+}
+
+func TestClassifyDescribeOfHosts(t *testing.T) {
+	const small = `"template":"small","cpus":2,"memory_mb":4096,"headroom":3,"price":250000,"minimum_hold_s":60,"billing_step_s":0`
+	const quota = `{"name":"all","counts":"cpus","limit":8,"used":2}`
+	templates := func(list string) string { return `,"templates":[` + list + `]` }
+	tests := []struct{ name, rest, message string }{
+		{"one", templates(`{` + small + `}`), ""},
+		{"all that can be said", `,"quotas":[` + quota + `],"recalls":[{"request_id":"a","units":1,"grace_s":30}]` + templates(`{`+small+`,"countables":{"gpus":2},"features":["avx512"],"attributes":{"site":"z1"},"quotas":["all"],"latency_s":90,"preference":1}`), ""},
+		{"none at all", templates(``), ""},
+		{"no templates", ``, "templates"},
+		{"the same twice", templates(`{` + small + `},{` + small + `}`), "at /templates/1"},
+		{"a name with a blank", templates(`{` + strings.Replace(small, `"small"`, `"sm all"`, 1) + `}`), "at /templates/0/template"},
+		{"a long name", templates(`{` + strings.Replace(small, `small`, strings.Repeat("x", 64), 1) + `}`), "at /templates/0/template"},
+		{"no cpus", templates(`{` + strings.Replace(small, `"cpus":2,`, ``, 1) + `}`), "cpus"},
+		{"negative headroom", templates(`{` + strings.Replace(small, `"headroom":3`, `"headroom":-3`, 1) + `}`), "at /templates/0/headroom"},
+		{"a quota that is not there", templates(`{` + small + `,"quotas":["all"]}`), `at /templates/0/quotas/0: there is no quota "all"`},
+		{"a quota twice", `,"quotas":[` + quota + `,` + quota + `]` + templates(``), "at /quotas/1"},
+		{"a quota without limit", `,"quotas":[{"name":"all","counts":"cpus","used":2}]` + templates(``), "limit"},
+		{"a countable called cpus", templates(`{` + small + `,"countables":{"cpus":2}}`), "at /templates/0/countables.cpus"},
+		{"a countable called hosts", templates(`{` + small + `,"countables":{"hosts":2}}`), "at /templates/0/countables.hosts"},
+		{"a negative countable", templates(`{` + small + `,"countables":{"gpus":-2}}`), "at /templates/0/countables/gpus"},
+		{"a feature with a blank", templates(`{` + small + `,"features":["avx 512"]}`), "at /templates/0/features[0]"},
+		{"negative grace", `,"recalls":[{"request_id":"a","units":1,"grace_s":-1}]` + templates(``), "at /recalls/0/grace_s"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			text := `{"contract":1,"kinds":["hosts"],"idempotent":true,"partial_return":true,"concurrent":false,"poll_interval_s":5` + test.rest + `}`
+			_, outcome := ClassifyDescribe(Execution{Stdout: []byte(text)})
+			if (outcome.Status == StatusOK) != (test.message == "") || !strings.Contains(outcome.Message, test.message) {
+				t.Errorf("got %+v, want %q", outcome, test.message)
 			}
 		})
 	}
@@ -219,6 +303,9 @@ func FuzzClassify(f *testing.F) {
 		`{"request_id":"a","status":"partial","granted":1}`, `{"request_id":"a","status":"pending"}`,
 		`{"request_id":"a","status":"ok","remaining":1}`, `{"requests":[{"request_id":"a","status":"granted","granted":1}]}`,
 		`{"grants":[{"request_id":"a","resource":"vcs","units":1}]}`, `{"request_id":"a","status":"ok","granted":1}{}`,
+		`{"grants":[{"request_id":"a","template":"small","units":1,"instances":[{"id":"i-1"}]}]}`,
+		`{"request_id":"a","status":"ok","granted":2,"instances":[{"id":"i-1"},{"id":"i-2","name":"node-2"}]}`,
+		`{"contract":1,"kinds":["hosts"],"idempotent":true,"partial_return":true,"concurrent":false,"poll_interval_s":5,"templates":[{"template":"small","cpus":2,"memory_mb":4096,"headroom":3,"price":1,"minimum_hold_s":0,"billing_step_s":0}]}`,
 		`{"contract":1,"kinds":["tokens"],"idempotent":true,"partial_return":true,"concurrent":false,"poll_interval_s":5,"offers":[]}`,
 		`{"observations":[{"resource":"vcs","in_use":0,"at":"2026-03-01T08:00:00Z"}]}`, "\xff\xfe{", `{"a":1e999}`,
 		`{"request_id":"a","status":"ok","granted":1,"\u0047ranted":2}`,
@@ -233,6 +320,11 @@ func FuzzClassify(f *testing.F) {
 		gives := outcome.Status == StatusOK || outcome.Status == StatusPartial
 		if gives != (request.Granted > 0) || (outcome.Status == StatusOK) != (request.Granted >= 2) {
 			t.Fatalf("%+v with %+v", outcome, request)
+		}
+		hosts, outcome := ClassifyRequest(RequestIn{RequestID: "a", Template: "small", Units: 2}, run)
+		checkOutcome(t, outcome, stdout)
+		if int64(len(hosts.Instances)) != hosts.Granted {
+			t.Fatalf("%+v with %+v", outcome, hosts)
 		}
 		back, outcome := ClassifyReturn(ReturnIn{RequestID: "a", Units: 1, Remaining: 1}, run)
 		checkOutcome(t, outcome, stdout)

@@ -5,7 +5,8 @@
 // an answer and an Outcome. A call that broke off or answered nonsense is StatusUnknown: neither success
 // nor failure. The caller settles it by list under its own request id before it does anything else.
 //
-// Package check exercises a script the way a hostile day would; scripts/pool is a working provider.
+// Package check exercises a script the way a hostile day would; scripts/pool is a working provider
+// of tokens, scripts/local one of hosts.
 package providers
 
 import "time"

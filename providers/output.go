@@ -34,9 +34,10 @@ func (o *limitedOutput) Write(p []byte) (int, error) {
 // logLines turns stderr into log lines. What exceeds the limits is read and dropped, so that a chatty
 // script never blocks.
 type logLines struct {
-	log  *slog.Logger
-	line []byte
-	kept int
+	log   *slog.Logger
+	scrub func(string) string
+	line  []byte
+	kept  int
 }
 
 func (l *logLines) Write(p []byte) (int, error) {
@@ -53,6 +54,9 @@ func (l *logLines) Write(p []byte) (int, error) {
 // flush logs the line so far, with no character that could steer a terminal.
 func (l *logLines) flush() {
 	line := printable(string(l.line))
+	if l.scrub != nil {
+		line = l.scrub(line)
+	}
 	l.line = l.line[:0]
 	if line == "" || l.kept > logLimit {
 		return

@@ -41,10 +41,10 @@ type Runner struct {
 
 // NewRunner checks the script and the settings; it executes nothing.
 func NewRunner(spec Spec, log *slog.Logger) (*Runner, error) {
-	if err := checkEnvironment(spec.Environment); err != nil {
+	if err := CheckEnvironment(spec.Environment); err != nil {
 		return nil, fmt.Errorf("provider %s: %w", spec.Name, err)
 	}
-	script, err := executable(spec.Script)
+	script, err := Executable(spec.Script)
 	if err != nil {
 		return nil, fmt.Errorf("provider %s: %w", spec.Name, err)
 	}
@@ -66,8 +66,8 @@ func NewRunner(spec Spec, log *slog.Logger) (*Runner, error) {
 	return &Runner{spec: spec, log: log.With("provider", spec.Name), turn: make(chan struct{}, 1)}, nil
 }
 
-// executable answers the absolute path. Links are kept, so that a link may be moved to a newer script.
-func executable(script string) (string, error) {
+// Executable answers the absolute path of a file that may be executed. Links are kept, so that a link may be moved to a newer script.
+func Executable(script string) (string, error) {
 	if script == "" {
 		return "", errors.New("no script: give the path of an executable file")
 	}
@@ -88,7 +88,8 @@ func executable(script string) (string, error) {
 	return path, nil
 }
 
-func checkEnvironment(environment map[string]string) error {
+// CheckEnvironment refuses settings that a script cannot have.
+func CheckEnvironment(environment map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(environment)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(environment[name], "\x00") {
 			return fmt.Errorf("environment %q is not a name and value that a process can have: rename it", name)
@@ -109,9 +110,18 @@ func (r *Runner) Describe(ctx context.Context) (Description, Outcome) {
 	return description, outcome
 }
 
-// Request asks for units.
+// Request asks for units. Nothing that is kept of the call has the token of a join.
 func (r *Runner) Request(ctx context.Context, in RequestIn) (RequestOut, Outcome) {
-	return ClassifyRequest(in, r.ask(ctx, VerbRequest, in))
+	if in.Join == nil {
+		return ClassifyRequest(in, r.ask(ctx, VerbRequest, in))
+	}
+	hide, err := newSecret(in.Join.Token)
+	if err != nil {
+		return ClassifyRequest(in, notAsked(fmt.Errorf("at /join/token: %w", err)))
+	}
+	run := r.askHiding(ctx, VerbRequest, in, hide)
+	run.Stdout = []byte(hide.scrub(string(run.Stdout)))
+	return ClassifyRequest(in, run)
 }
 
 // Status asks how requests stand.
@@ -149,38 +159,38 @@ func (r *Runner) Observe(ctx context.Context) (ObserveOut, Outcome) {
 }
 
 func (r *Runner) ask(ctx context.Context, verb Verb, in any) Execution {
+	return r.askHiding(ctx, verb, in, secret{})
+}
+
+func notAsked(err error) Execution { return Execution{Exit: -1, Err: &MalformedError{err}} }
+
+func (r *Runner) askHiding(ctx context.Context, verb Verb, in any, hide secret) Execution {
 	text, err := json.Marshal(in)
 	if err == nil {
 		err = ParseIn(verb, text, new(map[string]any))
 	}
 	if err != nil {
-		return Execution{Exit: -1, Err: &MalformedError{err}}
+		return notAsked(err)
 	}
-	return r.Raw(ctx, verb, append(text, '\n'))
+	return r.raw(ctx, verb, append(text, '\n'), hide)
 }
 
 // Raw executes the script with whatever it is given, and judges nothing. It is for checking scripts; whoever
 // acts on answers uses the verbs.
 func (r *Runner) Raw(ctx context.Context, verb Verb, in []byte) Execution {
+	return r.raw(ctx, verb, in, secret{})
+}
+
+func (r *Runner) raw(ctx context.Context, verb Verb, in []byte, hide secret) Execution {
 	release, err := r.takeTurn(ctx)
 	if err != nil {
 		return Execution{Exit: -1, Err: fmt.Errorf("%s not started: waiting for another call of this provider: %w", verb, err)}
 	}
-	ended := make(chan Execution, 1)
-	go func() {
-		defer release()
-		ended <- r.execute(ctx, verb, in)
-	}()
-	// A process that the kernel will not let go of (a dead file system) must not hold the caller. It
-	// keeps its turn, so that calls still never overlap.
-	abandon := time.NewTimer(r.spec.TimeLimit + 3*pipeLimit)
-	defer abandon.Stop()
-	select {
-	case run := <-ended:
-		return run
-	case <-abandon.C:
-		return Execution{Exit: -1, Err: fmt.Errorf("%s: the script cannot be killed: see what its process waits for", verb)}
-	}
+	// A process that cannot be killed keeps its turn, so that calls still never overlap.
+	return Command{
+		Name: string(verb), Path: r.spec.Script, Args: []string{string(verb)}, Stdin: in, Environment: r.spec.Environment,
+		TimeLimit: r.spec.TimeLimit, OutputLimit: r.spec.OutputLimit, Scrub: hide.scrub, Log: r.log.With("verb", string(verb)),
+	}.Execute(ctx, release)
 }
 
 func (r *Runner) takeTurn(ctx context.Context) (release func(), err error) {

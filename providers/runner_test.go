@@ -3,6 +3,7 @@ package providers
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -333,6 +334,60 @@ func TestMalformedQuestionIsNeverAsked(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "called")); err == nil {
 		t.Error("the script was called")
+	}
+}
+
+const token = "Zm9v/YmFy.c2VjcmV0-token"
+
+func requestThatJoins() RequestIn {
+	return RequestIn{RequestID: "host/small-1", Template: "small", Units: 1, Join: &Join{
+		Host: "host/small-1", Controller: "https://controller:7700", CA: "PEM", Token: token,
+		Deadline: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC),
+	}}
+}
+
+// TestTokenIsKeptNowhere: whatever the script does with the token, nothing that is kept of the call has it.
+func TestTokenIsKeptNowhere(t *testing.T) {
+	tests := []struct {
+		name, script string
+		status       Status
+	}{
+		{"answers with it", `printf '{"request_id":"host/small-1","status":"ok","granted":1,"instances":[{"id":"i-1","name":"%s"}],"message":"%s"}' "$token" "$token"`, StatusOK},
+		{"refuses with it", `printf '{"status":"refused","reason":"denied","message":"bad token %s"}' "$token"`, StatusRefused},
+		{"repeats its input", `printf '%s' "$in"`, StatusUnknown},
+		{"escapes it", `printf '%s' "$in" | sed 's!/!\\/!g'`, StatusUnknown},
+		{"is cut within it", `printf '%s' "$token" | cut -c 1-20 | tr -d '\n'`, StatusUnknown},
+		{"answers its request id with it", `printf '{"request_id":"%s","status":"pending"}' "$token"`, StatusUnknown},
+		{"traces", `set -x; : "$token"; : "{\"token\":\"$token\"}"; exit 1`, StatusUnknown},
+		{"logs a long line", `printf '%01010d%s\n' 0 "$token" >&2`, StatusUnknown},
+		{"logs it with a bell in it", `printf '%s\a%s\n' "${token%%"${token#????????}"}" "${token#????????}" >&2`, StatusUnknown},
+		{"has too much to say", `yes "$token"`, StatusUnknown},
+	}
+	const head = `in=$(cat) token=$(printf '%s' "$in" | sed 's/.*"token":"\([^"]*\)".*/\1/'); [ ${#token} = 24 ] || echo '{"status":"refused","reason":"invalid"}'; `
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			runner, _, log := newTestRunner(t, head+test.script, nil)
+			out, outcome := runner.Request(t.Context(), requestThatJoins())
+			if outcome.Status != test.status {
+				t.Errorf("got %+v, want %s", outcome, test.status)
+			}
+			kept := fmt.Sprintf("%+v %+v %s", out, outcome, log)
+			if strings.Contains(strings.ReplaceAll(kept, `\/`, `/`), token[:8]) {
+				t.Errorf("the token is kept: %s", kept)
+			}
+		})
+	}
+}
+
+func TestTokenThatCouldNotBeHiddenIsNotAsked(t *testing.T) {
+	runner, _, _ := newTestRunner(t, noGrants, nil)
+	for _, bad := range []string{"", "short", "with blanks in it", `with"quotes"in`} {
+		in := requestThatJoins()
+		in.Join.Token = bad
+		_, outcome := runner.Request(t.Context(), in)
+		if outcome.Status != StatusRefused || !strings.Contains(outcome.Message, "/join/token") || bad != "" && strings.Contains(outcome.Message, bad) {
+			t.Errorf("%q: got %+v", bad, outcome)
+		}
 	}
 }
 

@@ -43,6 +43,8 @@ func TestManual(t *testing.T) {
 	}
 }
 
+const joinMessage = `{"host":"host/small-1","controller":"https://controller:7700","ca":"PEM","token":"abcdefgh","deadline":"2026-03-01T08:10:00Z"}`
+
 func TestParseIn(t *testing.T) {
 	tests := []struct{ name, in, fault string }{
 		{"good", `{"request_id":"loan/vcs/pool-1","resource":"vcs","units":1}`, ""},
@@ -52,6 +54,14 @@ func TestParseIn(t *testing.T) {
 		{"too many", `{"request_id":"loan/vcs/pool-1","resource":"vcs","units":1000000000001}`, "at /units"},
 		{"id with a blank", `{"request_id":"a b","resource":"vcs","units":1}`, "at /request_id"},
 		{"id like an option", `{"request_id":"-rf","resource":"vcs","units":1}`, "at /request_id"},
+		{"hosts", `{"request_id":"host/small-1","template":"small","units":2}`, ""},
+		{"a host that joins", `{"request_id":"host/small-1","template":"small","units":1,"join":` + joinMessage + `}`, ""},
+		{"two hosts with one join", `{"request_id":"host/small-1","template":"small","units":2,"join":` + joinMessage + `}`, "at /units"},
+		{"tokens that join", `{"request_id":"a","resource":"vcs","units":1,"join":` + joinMessage + `}`, "template"},
+		{"a join without token", `{"request_id":"a","template":"small","units":1,"join":` + strings.Replace(joinMessage, `"token"`, `"taken"`, 1) + `}`, "at /join"},
+		{"neither resource nor template", `{"request_id":"a","units":1}`, "resource"},
+		{"resource and template", `{"request_id":"a","resource":"vcs","template":"small","units":1}`, "at /"},
+		{"template with a slash", `{"request_id":"a","template":"../x","units":1}`, "at /template"},
 		{"resource with a line feed", `{"request_id":"a","resource":"v\ncs","units":1}`, "at /resource"},
 	}
 	for _, test := range tests {

@@ -23,6 +23,8 @@ import (
 	"github.com/uptrace/bun/migrate"
 	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // the "sqlite" driver
+
+	"xce.internal/elastic/cluster"
 )
 
 //go:embed migrations/*.sql
@@ -35,6 +37,11 @@ const Memory = ":memory:"
 type Store struct {
 	db   *bun.DB
 	lock *os.File
+	// turn is held by the transaction that runs; the mirrors are its own.
+	turn  chan struct{}
+	hosts mirror[string, Host]
+	idle  mirror[string, cluster.Time]
+	jobs  mirror[int64, cluster.Job] // those that have not ended
 }
 
 // Open opens the state file, makes it where there is none, and brings its
@@ -77,7 +84,7 @@ func open(ctx context.Context, path, dsn string, lock *os.File) (*Store, error) 
 		return nil, errors.Join(fmt.Errorf("open state file %s: %w", path, err), lock.Close())
 	}
 	pool.SetMaxOpenConns(1)
-	s := &Store{db: bun.NewDB(pool, sqlitedialect.New()), lock: lock}
+	s := &Store{db: bun.NewDB(pool, sqlitedialect.New()), lock: lock, turn: make(chan struct{}, 1)}
 	if err := s.migrate(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("bring state file %s up to date: %w", path, err), s.Close())
 	}
@@ -223,7 +230,21 @@ func (s *Store) Close() error {
 
 // Update runs fn in one transaction. An error of fn undoes all of it.
 func (s *Store) Update(ctx context.Context, fn func(tx *Tx) error) error {
-	return s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return fn(&Tx{ctx: ctx, tx: tx}) })
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	undone := true
+	defer func() {
+		s.hosts.end(undone)
+		s.idle.end(undone)
+		s.jobs.end(undone)
+		<-s.turn
+	}()
+	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return fn(&Tx{ctx: ctx, tx: tx, store: s}) })
+	undone = err != nil
+	return err
 }
 
 // Read runs fn on one consistent state.

@@ -19,8 +19,9 @@ import (
 
 // Tx is one transaction. Its methods read and write rows; lists are ordered by key.
 type Tx struct {
-	ctx context.Context
-	tx  bun.Tx
+	ctx   context.Context
+	tx    bun.Tx
+	store *Store
 }
 
 // Resource is a shared resource with what the controller remembers of it.
@@ -330,7 +331,27 @@ func (t *Tx) SaveDemand(d cluster.Demand) error {
 }
 
 // Hosts lists the hosts.
-func (t *Tx) Hosts() ([]Host, error) { return all[Host](t, ordered("name")) }
+func (t *Tx) Hosts() ([]Host, error) {
+	return t.store.hosts.all(func(names []string) (map[string]Host, error) {
+		return byKey(t, names, "name", func(h Host) (string, Host) { return h.Name, h })
+	})
+}
+
+// byKey reads the rows with the given keys, or all for nil.
+func byKey[T any, K comparable, V any](t *Tx, keys []K, column string, of func(T) (K, V)) (map[K]V, error) {
+	rows, err := all[T](t, func(q *bun.SelectQuery) *bun.SelectQuery {
+		if keys != nil {
+			q = q.Where("? IN (?)", bun.Ident(column), bun.List(keys))
+		}
+		return q
+	})
+	found := make(map[K]V, len(rows))
+	for _, row := range rows {
+		key, value := of(row)
+		found[key] = value
+	}
+	return found, err
+}
 
 // Host reads one host; found is false where it never joined.
 func (t *Tx) Host(name string) (host Host, found bool, err error) {
@@ -343,6 +364,7 @@ func (t *Tx) Host(name string) (host Host, found bool, err error) {
 
 // MarkAssigned marks the revision at which a host's jobs changed.
 func (t *Tx) MarkAssigned(name string, revision int64) error {
+	t.store.hosts.wrote(name)
 	_, err := t.tx.NewUpdate().Model((*Host)(nil)).Set("assigned = ?", revision).Where("name = ?", name).Exec(t.ctx)
 	if err != nil {
 		return fmt.Errorf("mark host %s: %w", name, err)
@@ -352,16 +374,15 @@ func (t *Tx) MarkAssigned(name string, revision int64) error {
 
 // IdleHosts answers the hosts that the last session found idle, and since when.
 func (t *Tx) IdleHosts() (map[string]cluster.Time, error) {
-	rows, err := all[idleHostRow](t, ordered("name"))
-	since := make(map[string]cluster.Time, len(rows))
-	for _, r := range rows {
-		since[r.Name] = cluster.Time(r.Since)
-	}
-	return since, err
+	err := t.store.idle.refresh(func(names []string) (map[string]cluster.Time, error) {
+		return byKey(t, names, "name", func(r idleHostRow) (string, cluster.Time) { return r.Name, cluster.Time(r.Since) })
+	})
+	return maps.Clone(t.store.idle.rows), err
 }
 
 // MarkIdle marks since when a host is idle; 0 says that it is not.
 func (t *Tx) MarkIdle(name string, since cluster.Time) error {
+	t.store.idle.wrote(name)
 	if since != 0 {
 		return t.save(&idleHostRow{Name: name, Since: int64(since)}, "name", "since")
 	}
@@ -390,16 +411,40 @@ func (t *Tx) DeleteReservation(job int64) error {
 }
 
 // SaveHost writes a host.
-func (t *Tx) SaveHost(h Host) error { return t.save(&h, "name", "assigned", "host") }
+func (t *Tx) SaveHost(h Host) error {
+	t.store.hosts.wrote(h.Name)
+	return t.save(&h, "name", "assigned", "host")
+}
 
 // Jobs lists the jobs in one of the states, or all for none.
 func (t *Tx) Jobs(states ...cluster.JobState) ([]cluster.Job, error) {
+	if len(states) == 1 && !states[0].Ended() {
+		return t.liveJobs(states[0])
+	}
 	return t.jobs(func(q *bun.SelectQuery) *bun.SelectQuery {
 		if len(states) > 0 {
 			q = q.Where("state IN (?)", bun.List(states))
 		}
 		return q
 	})
+}
+
+// liveJobs lists the jobs in a state that is not their last.
+func (t *Tx) liveJobs(state cluster.JobState) ([]cluster.Job, error) {
+	live, err := t.store.jobs.all(func(ids []int64) (map[int64]cluster.Job, error) {
+		jobs, err := t.jobs(func(q *bun.SelectQuery) *bun.SelectQuery {
+			if ids != nil {
+				q = q.Where("id IN (?)", bun.List(ids))
+			}
+			return q.Where("state IN (?)", bun.List([]cluster.JobState{cluster.JobWaiting, cluster.JobRunning}))
+		})
+		found := make(map[int64]cluster.Job, len(jobs))
+		for _, job := range jobs {
+			found[job.ID] = job
+		}
+		return found, err
+	})
+	return slices.DeleteFunc(live, func(j cluster.Job) bool { return j.State != state }), err
 }
 
 // HostJobs lists the running jobs of a host.
@@ -452,6 +497,7 @@ func (t *Tx) AddJob(job *cluster.Job) error {
 
 // SaveJob writes a job, and what it uses from its start to its end.
 func (t *Tx) SaveJob(job cluster.Job) error {
+	t.store.jobs.wrote(job.ID)
 	err := t.save(&jobRow{ID: job.ID, State: string(job.State), Host: job.Host, Job: job}, "id", "state", "host", "job")
 	switch {
 	case err != nil:

@@ -27,8 +27,7 @@ func bothAtOnce(do func(i int)) {
 func (s *session) ask(ctx context.Context, in [2]providers.RequestIn) (granted [2]int64, rows [2]Row) {
 	bothAtOnce(func(i int) {
 		out, reply := s.request(ctx, in[i])
-		granted[i] = s.decided(ctx, in[i], out, &reply)
-		rows[i] = s.judgeGrant(reply, in[i], granted[i])
+		granted[i], rows[i] = s.decided(ctx, in[i], out, reply)
 	})
 	return granted, rows
 }
@@ -37,7 +36,7 @@ func (s *session) twoAtOnce(ctx context.Context) Row {
 	if impossible := s.noLending(2); impossible != nil {
 		return *impossible
 	}
-	if s.offer.MaxOpen < 2 {
+	if s.want.maxOpen < 2 {
 		return skip("describe's max_open allows one open request at a time")
 	}
 	in := [2]providers.RequestIn{s.requestOf(1), s.requestOf(1)}

@@ -1,16 +1,16 @@
 // Package check exercises a provider script: every verb, also wrongly and concurrently, and prints what a
 // provider's author must mend.
 //
-// It asks a real lender for real tokens: 1 or 2 units at a time, of the resource with the most headroom,
-// under request ids that begin with check/. Everything it got goes back at the end, also when it is
-// cancelled. One check asks for more units than the contract allows, and gives them back at once if they
-// are granted.
+// It asks a real provider for real tokens, 1 or 2 units at a time, of the resource with the most headroom,
+// and for real hosts, one with each request, of the cheapest template that has headroom for two; under
+// request ids that begin with check/. Everything it got goes back at the end, also when it is cancelled.
+// One check asks for more units than the contract allows, and gives them back at once if they are granted.
+// The hosts find nobody at the address that they are told to join.
 package check
 
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -44,7 +44,7 @@ func run(ctx context.Context, spec providers.Spec, out io.Writer, longest time.D
 	}
 	s := &session{
 		runner: runner, out: out, report: report, longest: longest,
-		prefix: "check/" + rand.Text()[:12] + "/", open: map[string]bool{},
+		prefix: "check/" + rand.Text()[:12] + "/", open: map[string]bool{}, hosts: map[string]string{},
 	}
 	s.walk(ctx)
 	return s.report, context.Cause(ctx)
@@ -64,9 +64,21 @@ func (s *session) walk(ctx context.Context) {
 		return
 	}
 	defer s.finish(context.WithoutCancel(ctx))
-	for _, next := range slices.Concat(wrongQuestions, lending, atOnce, rest) {
+	for _, kind := range s.description.Kinds {
+		s.want = s.wanted(kind)
+		s.walkThrough(ctx, slices.Concat(wrongQuestions, lending, atOnce, beyond))
+	}
+	s.want = goods{}
+	s.walkThrough(ctx, rest)
+}
+
+func (s *session) walkThrough(ctx context.Context, steps []step) {
+	for _, next := range steps {
 		if ctx.Err() != nil {
 			return
+		}
+		if s.want.kind == providers.KindHosts {
+			next.name = "hosts: " + next.name
 		}
 		s.do(ctx, next)
 	}
@@ -84,7 +96,7 @@ func (s *session) do(ctx context.Context, next step) {
 		row.Mend = "answer pending at once and let status tell the end; a slow call delays every other"
 	}
 	s.report.Rows = append(s.report.Rows, row)
-	row.print(s.out)
+	row.Print(s.out)
 }
 
 func (s *session) finish(ctx context.Context) {
@@ -122,29 +134,5 @@ func (s *session) describe(ctx context.Context) Row {
 	if _, again := s.runner.Describe(ctx); again.Status != providers.StatusOK {
 		return reply{again, again.Text}.says(Wrong, "the same kind of answer the second time", "")
 	}
-	for _, offer := range description.Offers {
-		if s.offer.Resource == "" || offer.Headroom > s.offer.Headroom {
-			s.offer = offer
-		}
-	}
 	return good()
-}
-
-// noLending says why a lending check cannot run; nil when it can.
-func (s *session) noLending(units int64) *Row {
-	var row Row
-	switch {
-	case s.offer.Resource == "":
-		row = skip("describe offers no tokens")
-	case s.leaking:
-		row = skip("a grant did not come back, so nothing more is borrowed: mend that first")
-	case s.offer.Headroom < units:
-		row = skip(fmt.Sprintf("describe's headroom is %d and this needs %d: free some and check again", s.offer.Headroom, units))
-		row.Verdict = Warning
-	case s.offer.MaxRequest > 0 && s.offer.MaxRequest < units:
-		row = skip(fmt.Sprintf("describe's max_request is %d and this needs %d", s.offer.MaxRequest, units))
-	default:
-		return nil
-	}
-	return &row
 }

@@ -113,7 +113,7 @@ func expectNothingLent(t *testing.T, records string) {
 }
 
 func TestPool(t *testing.T) {
-	pool := buildPool(t)
+	pool := build(t, "pool")
 	counts := filepath.Join(t.TempDir(), "counts.json")
 	if err := os.WriteFile(counts, []byte(`{"vcs":{"in_use":3}}`), 0o644); err != nil {
 		t.Fatal(err)
@@ -146,13 +146,13 @@ func TestPool(t *testing.T) {
 	}
 }
 
-func buildPool(t *testing.T) string {
+func build(t *testing.T, name string) string {
 	t.Helper()
-	pool := filepath.Join(t.TempDir(), "pool")
-	if text, err := exec.Command("go", "build", "-o", pool, "../scripts/pool").CombinedOutput(); err != nil {
+	script := filepath.Join(t.TempDir(), name)
+	if text, err := exec.Command("go", "build", "-o", script, "../scripts/"+name).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	return pool
+	return script
 }
 
 // TestFindsFaults spoils one thing of the good example at a time.
@@ -164,7 +164,7 @@ func TestFindsFaults(t *testing.T) {
 	}{
 		{"noise", "case ${1-} in\n", "echo hello\ncase ${1-} in\n", Wrong, []string{"describe"}},
 		{"price missing", `"price":0,`, ``, Wrong, []string{"describe"}},
-		{"any resource", `"$(text resource)" = "$resource"`, `a = a`, Wrong, []string{"a resource that does not exist"}},
+		{"any resource", `"$(text resource)" = "$resource"`, `a = a`, Wrong, []string{"a name that does not exist"}},
 		{"0 units", "'' | *[!0-9]* | 0* | ??????????*) refuse invalid \"units", "'' | *[!0-9]* | ??????????*) refuse invalid \"units", Warning, []string{"a request for 0 units"}},
 		{"negative units are turned", "units=$(number units)\n", "units=$(number units | tr -d -)\n", Wrong, []string{"a request for -1 units"}},
 		{"more than all is cut to all", `??????????*) refuse invalid "units`, `_) refuse invalid "units`, Wrong, []string{"a request beyond the contract's limit"}},

@@ -18,14 +18,14 @@ var lending = []step{
 	{"a late request after the return", (*session).lateRequest},
 }
 
-var rest = []step{
-	{"a request for more than the headroom", (*session).beyondHeadroom},
-	{"observe", (*session).observe},
-}
+var (
+	beyond = []step{{"a request for more than the headroom", (*session).beyondHeadroom}}
+	rest   = []step{{"observe", (*session).observe}}
+)
 
 // loan borrows, runs a check on what was got, and returns it.
 func (s *session) loan(ctx context.Context, units int64, on func(id string, granted int64) Row) Row {
-	if impossible := s.noLending(units); impossible != nil {
+	if impossible := s.notInOne(units); impossible != nil {
 		return *impossible
 	}
 	id, granted, row := s.obtain(ctx, units)
@@ -58,15 +58,16 @@ func (s *session) wholeLoan(ctx context.Context) Row {
 			return row
 		}
 		held, listed := s.held(ctx)
-		if held[id].Resource != s.offer.Resource {
-			return listed.says(Wrong, "list names the resource "+s.offer.Resource, held[id].Resource).mend("keep the resource with the grant")
+		if !s.want.has(held[id]) {
+			return listed.says(Wrong, "list names what was granted: "+s.want.name, held[id].Resource+held[id].Template).
+				mend("keep with the grant what it is of")
 		}
 		state, reply := s.status(ctx, id)
 		if reply.outcome.Status != providers.StatusOK || state.Status != providers.StateGranted || state.Granted != granted {
 			return reply.says(Wrong, fmt.Sprintf("status granted with %d", granted), fmt.Sprintf("%s with %d", state.Status, state.Granted)).
 				mend("status must say the same as request and list")
 		}
-		return good()
+		return s.identify(reply, id, granted, state.Instances)
 	})
 }
 
@@ -75,8 +76,10 @@ func (s *session) repeatedRequest(ctx context.Context) Row {
 		return notIdempotent()
 	}
 	return s.loan(ctx, 1, func(id string, granted int64) Row {
-		in := providers.RequestIn{RequestID: id, Resource: s.offer.Resource, Units: 1}
-		out, reply := s.request(ctx, in)
+		out, reply := s.request(ctx, s.want.request(id, 1))
+		if row := s.identify(reply, id, out.Granted, out.Instances); row.Verdict != OK {
+			return row
+		}
 		if out.Granted != granted {
 			return reply.says(Wrong, fmt.Sprintf("the same answer again, granted %d", granted), string(out.Status)).
 				mend("look the id up first, and repeat what you answered then")
@@ -96,7 +99,7 @@ func (s *session) otherUnits(ctx context.Context) Row {
 		return notIdempotent()
 	}
 	return s.loan(ctx, 1, func(id string, granted int64) Row {
-		_, reply := s.request(ctx, providers.RequestIn{RequestID: id, Resource: s.offer.Resource, Units: 2})
+		_, reply := s.request(ctx, s.want.request(id, 2))
 		if row := s.listShows(ctx, id, granted); row.Verdict != OK {
 			return row
 		}
@@ -156,7 +159,7 @@ func (s *session) lateRequest(ctx context.Context) Row {
 		if row := s.returned(ctx, id, granted); row.Verdict != OK {
 			return row
 		}
-		row := s.wrongRequest(ctx, providers.RequestIn{RequestID: id, Resource: s.offer.Resource, Units: 1})
+		row := s.wrongRequest(ctx, s.want.request(id, 1))
 		if row.Verdict != OK {
 			row = row.mend("keep the record of a returned grant for some weeks, and refuse its id")
 		}
@@ -166,17 +169,21 @@ func (s *session) lateRequest(ctx context.Context) Row {
 
 // beyondHeadroom would empty a real lender, so it runs only where that takes 2 units at most.
 func (s *session) beyondHeadroom(ctx context.Context) Row {
-	for _, offer := range s.description.Offers {
-		if offer.Headroom > 1 {
+	for _, offered := range s.offered(s.want.kind) {
+		if offered.headroom > 1 || offered.maxRequest > 0 && offered.headroom >= offered.maxRequest {
 			continue
 		}
-		in := providers.RequestIn{RequestID: s.newID(), Resource: offer.Resource, Units: offer.Headroom + 1}
+		in := offered.request(s.newID(), offered.headroom+1)
 		out, reply := s.request(ctx, in)
-		granted := s.decided(ctx, in, out, &reply)
-		s.giveAllBack(ctx, in.RequestID, granted)
-		return judgeBeyond(reply, in, granted)
+		if out.Status == providers.StatusPending {
+			var state providers.RequestState
+			state, reply = s.await(ctx, in.RequestID, out.RetryAfter, reply)
+			out.Granted = state.Granted
+		}
+		s.giveAllBack(ctx, in.RequestID, out.Granted)
+		return judgeBeyond(reply, in, out.Granted)
 	}
-	return skip("it would take everything: check against a resource with a headroom of 1 or 0 to see this too")
+	return skip("it would take everything: check where the headroom of one is 0 (or 1, of a resource) to see this too")
 }
 
 func judgeBeyond(r reply, in providers.RequestIn, granted int64) Row {

@@ -43,7 +43,8 @@ func (r Report) Failed() bool {
 	return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Verdict == Wrong })
 }
 
-func (row Row) print(out io.Writer) {
+// Print writes the row for people; what is ok needs one line only.
+func (row Row) Print(out io.Writer) {
 	fmt.Fprintf(out, "%-8s %-48s %7d ms\n", row.Verdict, row.Check, row.Elapsed)
 	if row.Verdict == OK {
 		return

@@ -24,15 +24,18 @@ type session struct {
 	out         io.Writer
 	report      Report
 	description providers.Description
-	offer       providers.Offer // what the lending checks ask for
-	prefix      string          // of every request id, so that nothing else is ever touched
-	given       int             // ids so far
-	longest     time.Duration   // of a pause between two looks
-	leaking     bool            // a grant did not come back, so nothing more is borrowed
+	want        goods         // what the lending checks ask for
+	prefix      string        // of every request id, so that nothing else is ever touched
+	given       int           // ids so far
+	longest     time.Duration // of a pause between two looks
+	leaking     bool          // a grant did not come back, so nothing more is borrowed
 
 	mu      sync.Mutex
 	open    map[string]bool // requests that may have given us something, until a return is confirmed
 	slowest time.Duration   // call of the check that runs
+
+	hosts      map[string]string // whose each instance is, that of any request
+	identified []string          // requests whose instances are known
 }
 
 // reply is one call and what it means.
@@ -54,17 +57,17 @@ func (s *session) newID() string {
 	return fmt.Sprintf("%s%d", s.prefix, s.given)
 }
 
-func (s *session) requestOf(units int64) providers.RequestIn {
-	return providers.RequestIn{RequestID: s.newID(), Resource: s.offer.Resource, Units: units}
-}
-
 // call sends what it is told to send, right or wrong.
 func (s *session) call(ctx context.Context, verb providers.Verb, in any) providers.Execution {
+	return s.send(ctx, verb, marshal(in))
+}
+
+func marshal(in any) []byte {
 	text, err := json.Marshal(in)
 	if err != nil {
 		panic(err) // only messages of the contract are sent
 	}
-	return s.send(ctx, verb, text)
+	return text
 }
 
 func (s *session) send(ctx context.Context, verb providers.Verb, text []byte) providers.Execution {
@@ -85,11 +88,7 @@ func answered(run providers.Execution, outcome providers.Outcome) reply {
 }
 
 func (s *session) request(ctx context.Context, in providers.RequestIn) (providers.RequestOut, reply) {
-	text, err := json.Marshal(in)
-	if err != nil {
-		panic(err) // a message of the contract
-	}
-	return s.requestAs(ctx, in, text)
+	return s.requestAs(ctx, in, marshal(in))
 }
 
 // requestAs puts a request in these very words.
@@ -161,47 +160,56 @@ func (s *session) listShows(ctx context.Context, id string, units int64) Row {
 		return reply.says(Wrong, expected, fmt.Sprintf("it shows %d", held[id].Units)).
 			mend("keep one record per request id, change it in one step, and answer list from that record")
 	}
-	return good()
+	return s.identify(reply, id, units, held[id].Instances)
 }
 
 // obtain asks for units and waits until the provider has decided.
 func (s *session) obtain(ctx context.Context, units int64) (id string, granted int64, row Row) {
 	in := s.requestOf(units)
 	out, reply := s.request(ctx, in)
-	granted = s.decided(ctx, in, out, &reply)
-	return in.RequestID, granted, s.judgeGrant(reply, in, granted)
+	granted, row = s.decided(ctx, in, out, reply)
+	return in.RequestID, granted, row
 }
 
-// decided polls a pending request; it answers what was granted, and leaves the last reply.
-func (s *session) decided(ctx context.Context, in providers.RequestIn, out providers.RequestOut, last *reply) int64 {
-	if out.Status != providers.StatusPending {
-		return out.Granted
+// decided waits for the end of a request, and judges it.
+func (s *session) decided(ctx context.Context, in providers.RequestIn, out providers.RequestOut, last reply) (int64, Row) {
+	state := providers.RequestState{Granted: out.Granted, Instances: out.Instances}
+	if out.Status == providers.StatusPending {
+		state, last = s.await(ctx, in.RequestID, out.RetryAfter, last)
 	}
-	retry := out.RetryAfter
+	if row := s.identify(last, in.RequestID, state.Granted, state.Instances); row.Verdict != OK {
+		return state.Granted, row
+	}
+	return state.Granted, s.judgeGrant(last, in, state.Granted)
+}
+
+// await polls a pending request; it answers what came of it, and the last reply.
+func (s *session) await(ctx context.Context, id string, retry int64, last reply) (providers.RequestState, reply) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		if s.pause(ctx, retry) != nil {
-			return 0
+			break
 		}
-		state, reply := s.status(ctx, in.RequestID)
-		*last, retry = reply, state.RetryAfter
+		var state providers.RequestState
+		state, last = s.status(ctx, id)
+		retry = state.RetryAfter
 		switch {
-		case reply.outcome.Status != providers.StatusOK, state.Status == providers.StateUnknown:
+		case last.outcome.Status != providers.StatusOK, state.Status == providers.StateUnknown:
 			last.outcome.Status = providers.StatusUnknown
-			return 0
+			return providers.RequestState{}, last
 		case state.Status == providers.StateRefused:
 			last.outcome.Status, last.outcome.Reason = providers.StatusRefused, state.Reason
-			s.holdsNone(in.RequestID)
-			return 0
+			s.holdsNone(id)
+			return providers.RequestState{}, last
 		case state.Status == providers.StateGranted:
-			return state.Granted
+			return state, last
 		}
 		last.outcome.Status = providers.StatusPending
 	}
-	return 0
+	return providers.RequestState{}, last
 }
 
 func (s *session) judgeGrant(last reply, in providers.RequestIn, granted int64) Row {
-	expected := fmt.Sprintf("ok, or pending and then granted, for %d %s within a headroom of %d", in.Units, in.Resource, s.offer.Headroom)
+	expected := fmt.Sprintf("ok, or pending and then granted, for %d %s within a headroom of %d", in.Units, s.want.name, s.want.headroom)
 	switch last.outcome.Status {
 	case providers.StatusOK:
 		if granted > in.Units {

@@ -1,9 +1,9 @@
 package check
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"strings"
 
 	"xce.internal/elastic/providers"
 )
@@ -12,7 +12,7 @@ import (
 var wrongQuestions = []step{
 	{"a verb that does not exist", (*session).unknownVerb},
 	{"input cut short", (*session).cutShort},
-	{"a resource that does not exist", (*session).unknownResource},
+	{"a name that does not exist", (*session).unknownName},
 	{"a request for 0 units", func(s *session, ctx context.Context) Row { return s.wrongUnits(ctx, 0) }},
 	{"a request for -1 units", func(s *session, ctx context.Context) Row { return s.wrongUnits(ctx, -1) }},
 	{"a request beyond the contract's limit", func(s *session, ctx context.Context) Row {
@@ -33,20 +33,19 @@ func (s *session) unknownVerb(ctx context.Context) Row {
 
 func (s *session) cutShort(ctx context.Context) Row {
 	in := s.requestOf(1)
-	text := fmt.Sprintf(`{"request_id":%q,"resource":%q,"units":1`, in.RequestID, in.Resource)
-	_, reply := s.requestAs(ctx, in, []byte(text))
+	_, reply := s.requestAs(ctx, in, bytes.TrimRight(marshal(in), "}"))
 	return s.judgeWrongRequest(ctx, in, reply)
 }
 
-func (s *session) unknownResource(ctx context.Context) Row {
-	in := s.requestOf(1)
-	in.Resource = "no-such-resource-" + strings.ReplaceAll(s.prefix, "/", "-")
-	return s.wrongRequest(ctx, in)
+func (s *session) unknownName(ctx context.Context) Row {
+	want := s.want
+	want.name = s.noSuchName()
+	return s.wrongRequest(ctx, want.request(s.newID(), 1))
 }
 
 func (s *session) wrongUnits(ctx context.Context, units int64) Row {
-	if s.offer.Resource == "" {
-		return skip("describe offers no tokens")
+	if nothing := s.nothing(); nothing != nil {
+		return *nothing
 	}
 	return s.wrongRequest(ctx, s.requestOf(units))
 }
@@ -109,8 +108,8 @@ func (s *session) unknownReturn(ctx context.Context) Row {
 // cancelFirst is what happens when the answer to a request was lost and the caller gave it up: the
 // request may arrive after all.
 func (s *session) cancelFirst(ctx context.Context) Row {
-	if s.offer.Resource == "" {
-		return skip("describe offers no tokens")
+	if nothing := s.nothing(); nothing != nil {
+		return *nothing
 	}
 	in := s.requestOf(1)
 	reply := s.giveAllBack(ctx, in.RequestID, 0)

@@ -47,7 +47,7 @@ func TestNothingIsLostUnderKills(t *testing.T) {
 	load.Go(func() { submitted = f.submitBursts(ctx, t, rand.New(rand.NewPCG(s, 1))) })
 	load.Go(func() { f.neighbourDraws(ctx, rand.New(rand.NewPCG(s, 2))) })
 	for i, name := range []string{"worker", "controller", "temporal"} {
-		killers.Go(func() { f.killAgainAndAgain(t, name, rand.New(rand.NewPCG(s, 3+uint64(i)))) })
+		killers.Go(func() { f.killAgain(t, killsOfEach, name, rand.New(rand.NewPCG(s, 3+uint64(i)))) })
 	}
 	killers.Wait()
 	f.restartAll(t)
@@ -131,8 +131,9 @@ func (f *farm) neighbourDraws(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-func (f *farm) killAgainAndAgain(t *testing.T, name string, r *rand.Rand) {
-	for range killsOfEach {
+// killAgain kills a part and starts it again, so many times.
+func (f *farm) killAgain(t *testing.T, times int, name string, r *rand.Rand) {
+	for range times {
 		pause(t.Context(), r, 100*time.Millisecond, 4*time.Second)
 		f.kill(name)
 		pause(t.Context(), r, time.Millisecond, time.Second)

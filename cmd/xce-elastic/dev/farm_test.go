@@ -75,12 +75,18 @@ func (f *farm) printState(tb testing.TB) {
 	tb.Logf("status: %+v %v", st, err)
 	loans, err := f.controller.Loans(ctx, false)
 	tb.Logf("open loans: %+v %v", loans, err)
+	hosts, err := f.controller.ElasticHosts(ctx, false)
+	tb.Logf("open hosts: %+v %v\n%s", hosts, err, f.showHosts())
 	jobs, err := f.controller.Jobs(ctx, cluster.JobWaiting)
 	tb.Logf("waiting jobs: %+v %v", jobs, err)
 	c := f.connect(tb)
 	provider, err := starter.New(c).Provider(ctx, poolName)
 	tb.Logf("provider's story: %+v %v", provider, err)
-	for _, id := range append([]string{workflows.ProviderID(poolName)}, ids(loans)...) {
+	stories := append([]string{workflows.ProviderID(poolName)}, ids(loans)...)
+	for _, h := range hosts {
+		stories = append(stories, h.ID)
+	}
+	for _, id := range stories[:min(len(stories), 12)] {
 		d, err := c.DescribeWorkflow(ctx, id, "")
 		if err != nil {
 			tb.Log(id, err)

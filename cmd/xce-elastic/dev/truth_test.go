@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -117,17 +118,18 @@ func (f *farm) checkTruth(tb testing.TB, jobs int) {
 			tb.Errorf("ledger: %s granted %d and returned %d, the pool granted %d", l.ID, l.Granted(), l.Returned, pool[l.ID].granted)
 		}
 	}
-	f.checkWorkflows(tb)
+	f.checkStories(tb, workflows.LoanName)
 	f.checkAudit(tb)
 	f.checkJobs(tb, jobs)
 }
 
-// checkWorkflows checks that no loan's story is left open.
-func (f *farm) checkWorkflows(tb testing.TB) {
+// checkStories checks that no story of a kind is left open.
+func (f *farm) checkStories(tb testing.TB, kind string) {
 	tb.Helper()
 	c := f.connect(tb)
-	eventually(tb, 20e9, func() error {
-		open, err := c.ListWorkflow(tb.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: `XceKind="loan" AND ExecutionStatus!="Completed"`})
+	query := fmt.Sprintf(`XceKind=%q AND ExecutionStatus!="Completed"`, kind)
+	eventually(tb, time.Minute, func() error {
+		open, err := c.ListWorkflow(tb.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
 		if err != nil {
 			return err
 		}

@@ -312,7 +312,7 @@ func TestJournalAfterACrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := read(t, file)
-		if err := (poolFile{file}).appendJournal(p); err != nil {
+		if err := (poolFile{file}).file().AppendJournal(p); err != nil {
 			t.Fatal(err)
 		}
 		// The pool file holds the last change only; an earlier one is lost only when a person cuts the journal.
@@ -354,7 +354,7 @@ func TestJournalOfAnotherPool(t *testing.T) {
 	if err := os.WriteFile(file+".log", []byte(`{"sequence":99}`+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := (poolFile{file}).appendJournal(newPool()); err == nil {
+	if err := (poolFile{file}).file().AppendJournal(newPool()); err == nil {
 		t.Error("a journal that is ahead of the pool was continued")
 	}
 }

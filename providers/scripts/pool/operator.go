@@ -1,18 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"xce.internal/elastic/providers"
+	"xce.internal/elastic/providers/scripts/dialogue"
 )
 
 var operatorVerbs = map[string]func(args []string, now time.Time, stdout, stderr io.Writer) error{
@@ -22,74 +18,27 @@ var operatorVerbs = map[string]func(args []string, now time.Time, stdout, stderr
 	"set":    setPool,
 }
 
-// flags of one operator's verb; every one of them names the file.
-type flags struct {
-	*flag.FlagSet
-	file string
-}
+type flags struct{ *dialogue.Flags }
 
 func newFlags(verb string, stderr io.Writer) *flags {
-	f := &flags{FlagSet: flag.NewFlagSet("pool "+verb, flag.ContinueOnError)}
-	f.SetOutput(stderr)
-	f.StringVar(&f.file, "file", "", "the pool file")
-	return f
-}
-
-func (f *flags) read(args []string) error {
-	if err := f.Parse(args); err != nil {
-		return errUsage // the flag set has printed it
-	}
-	if f.NArg() > 0 {
-		return fmt.Errorf("%q is no flag: pool help shows the flags", f.Arg(0))
-	}
-	if f.file == "" {
-		return errors.New("--file is missing: name the pool file")
-	}
-	return nil
-}
-
-// amounts collects a repeatable flag NAME=NUMBER.
-type amounts struct {
-	numbers map[string]int64
-}
-
-func (f *flags) amounts(name, meaning string) *amounts {
-	a := &amounts{numbers: map[string]int64{}}
-	f.Func(name, meaning+"; may be repeated", a.add)
-	return a
-}
-
-func (a *amounts) add(text string) error {
-	cut := strings.LastIndex(text, "=")
-	if cut < 1 || cut > longestName {
-		return errors.New("give NAME=NUMBER")
-	}
-	number, err := strconv.ParseInt(text[cut+1:], 10, 64)
-	if err != nil || number < 0 || number > providers.MostUnits {
-		return fmt.Errorf("give a whole number from 0 to %d after the =", int64(providers.MostUnits))
-	}
-	if _, repeated := a.numbers[text[:cut]]; repeated {
-		return fmt.Errorf("%s stands there twice", text[:cut])
-	}
-	a.numbers[text[:cut]] = number
-	return nil
+	return &flags{dialogue.NewFlags("pool", verb, "file", "the pool file", stderr)}
 }
 
 func initPool(args []string, now time.Time, stdout, stderr io.Writer) error {
 	f := newFlags("init", stderr)
-	capacities := f.amounts("resource", "a resource and how many units the pool has, vcs=8")
-	prices := f.amounts("price", "millionths of a currency unit per unit and hour, vcs=250000")
-	holds := f.amounts("hold", "minimum hold in seconds, vcs=300")
-	steps := f.amounts("billing-step", "billing step in seconds, vcs=60")
-	shares := f.amounts("share", "the most that one cluster may hold, vcs:west=4")
-	if err := f.read(args); err != nil {
+	capacities := f.Amounts("resource", "a resource and how many units the pool has, vcs=8")
+	prices := f.Amounts("price", "millionths of a currency unit per unit and hour, vcs=250000")
+	holds := f.Amounts("hold", "minimum hold in seconds, vcs=300")
+	steps := f.Amounts("billing-step", "billing step in seconds, vcs=60")
+	shares := f.Amounts("share", "the most that one cluster may hold, vcs:west=4")
+	if err := f.Read(args); err != nil {
 		return err
 	}
 	p := &pool{Version: poolVersion, Resources: []resource{}, Grants: []grant{}}
-	for name, capacity := range capacities.numbers {
+	for name, capacity := range capacities {
 		p.Resources = append(p.Resources, resource{
-			Name: name, Capacity: capacity, Price: prices.numbers[name],
-			MinimumHold: holds.numbers[name], BillingStep: steps.numbers[name],
+			Name: name, Capacity: capacity, Price: prices[name],
+			MinimumHold: holds[name], BillingStep: steps[name],
 		})
 	}
 	sorted(p.Resources)
@@ -99,7 +48,7 @@ func initPool(args []string, now time.Time, stdout, stderr io.Writer) error {
 	if err := p.share(shares); err != nil {
 		return err
 	}
-	return p.createIn(f.file, now, stdout)
+	return p.createIn(f.Place, now, stdout)
 }
 
 func (p *pool) createIn(path string, now time.Time, stdout io.Writer) error {
@@ -109,23 +58,23 @@ func (p *pool) createIn(path string, now time.Time, stdout io.Writer) error {
 	for _, r := range p.Resources {
 		p.log(now, &grant{Resource: r.Name}, "capacity", r.Capacity)
 	}
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	if err := (poolFile{path}).create(p); err != nil {
+	if err := (poolFile{path}).file().Create(p); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "pool file %s is made\n", path)
 	return nil
 }
 
-func (p *pool) checkTerms(terms ...*amounts) error {
+func (p *pool) checkTerms(terms ...map[string]int64) error {
 	for _, term := range terms {
-		for name := range term.numbers {
+		for name := range term {
 			if p.resource(name) == nil {
 				return fmt.Errorf("%s has a price, hold or billing step but no capacity: add --resource %s=N", name, name)
 			}
@@ -134,8 +83,8 @@ func (p *pool) checkTerms(terms ...*amounts) error {
 	return nil
 }
 
-func (p *pool) share(shares *amounts) error {
-	for name, units := range shares.numbers {
+func (p *pool) share(shares map[string]int64) error {
+	for name, units := range shares {
 		cut := strings.LastIndex(name, ":")
 		if cut < 1 || p.resource(name[:cut]) == nil {
 			return fmt.Errorf("--share %s=%d: give RESOURCE:CLUSTER=N for a resource that --resource names", name, units)
@@ -154,7 +103,7 @@ func recallUnits(args []string, now time.Time, stdout, stderr io.Writer) error {
 	cluster := f.String("cluster", "", "the cluster that holds the grant")
 	request := f.String("request", "", "the request id of the grant")
 	units := f.Int64("units", 0, "how many units are wanted back")
-	if err := f.read(args); err != nil {
+	if err := f.Read(args); err != nil {
 		return err
 	}
 	err := f.change(now, func(p *pool) error { return p.recall(*cluster, *request, *units, now) })
@@ -166,15 +115,15 @@ func recallUnits(args []string, now time.Time, stdout, stderr io.Writer) error {
 
 func setPool(args []string, now time.Time, stdout, stderr io.Writer) error {
 	f := newFlags("set", stderr)
-	capacities := f.amounts("capacity", "a resource and its new capacity, vcs=12")
-	if err := f.read(args); err != nil {
+	capacities := f.Amounts("capacity", "a resource and its new capacity, vcs=12")
+	if err := f.Read(args); err != nil {
 		return err
 	}
-	if len(capacities.numbers) == 0 {
+	if len(capacities) == 0 {
 		return errors.New("nothing to set: give --capacity vcs=12")
 	}
 	err := f.change(now, func(p *pool) error {
-		for name, capacity := range capacities.numbers {
+		for name, capacity := range capacities {
 			if err := p.setCapacity(name, capacity, now); err != nil {
 				return err
 			}
@@ -184,11 +133,11 @@ func setPool(args []string, now time.Time, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return showPool([]string{"--file", f.file}, now, stdout, stderr)
+	return showPool([]string{"--file", f.Place}, now, stdout, stderr)
 }
 
 func (f *flags) change(now time.Time, act func(*pool) error) error {
-	file, err := openFile(f.file)
+	file, err := openFile(f.Place)
 	if err != nil {
 		return err
 	}
@@ -236,10 +185,10 @@ func (p *pool) overview() overview {
 func showPool(args []string, now time.Time, stdout, stderr io.Writer) error {
 	f := newFlags("show", stderr)
 	format := f.String("o", "table", "table or json")
-	if err := f.read(args); err != nil {
+	if err := f.Read(args); err != nil {
 		return err
 	}
-	file, err := openFile(f.file)
+	file, err := openFile(f.Place)
 	if err != nil {
 		return err
 	}
@@ -248,19 +197,10 @@ func showPool(args []string, now time.Time, stdout, stderr io.Writer) error {
 		return err
 	}
 	p.advance(now)
-	switch *format {
-	case "json":
-		encoder := json.NewEncoder(stdout)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(p.overview())
-	case "table":
-		return p.overview().print(stdout)
-	}
-	return fmt.Errorf("-o %s: give table or json", *format)
+	return dialogue.Show(stdout, *format, p.overview(), p.overview().print)
 }
 
-func (v overview) print(stdout io.Writer) error {
-	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+func (v overview) print(table io.Writer) error {
 	fmt.Fprintln(table, "RESOURCE\tCAPACITY\tLENT\tRESERVED\tFREE\tOVER-LENT")
 	for _, r := range v.Resources {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\n", r.Name, r.Capacity, r.Lent, r.Reserved, r.Free, r.OverLent)
@@ -272,5 +212,5 @@ func (v overview) print(stdout io.Writer) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%d\t%s\n",
 			g.Cluster, g.RequestID, g.Resource, g.Units, g.State, g.Recalled, g.Since.Format(time.RFC3339))
 	}
-	return table.Flush()
+	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"xce.internal/elastic/providers"
+	"xce.internal/elastic/providers/scripts/dialogue"
+	"xce.internal/elastic/providers/scripts/statefile"
 )
 
 const (
@@ -40,11 +42,10 @@ const (
 // and the time, which never touch a file.
 type pool struct {
 	Version   int        `json:"version"`
-	Sequence  int64      `json:"sequence"` // of the last change
 	Calls     int64      `json:"calls,omitempty"`
 	Resources []resource `json:"resources"`
 	Grants    []grant    `json:"grants"`
-	Unlogged  []change   `json:"unlogged,omitempty"` // the latest changes; the journal may not have them yet
+	statefile.Changes[change]
 }
 
 type resource struct {
@@ -86,6 +87,9 @@ type change struct {
 	Units    int64     `json:"units"`
 	Free     int64     `json:"free"`
 }
+
+// Number of the change, as the journal counts.
+func (c change) Number() int64 { return c.Sequence }
 
 func (p *pool) resource(name string) *resource {
 	i := slices.IndexFunc(p.Resources, func(r resource) bool { return r.Name == name })
@@ -195,7 +199,7 @@ func (p *pool) request(cluster string, in providers.RequestIn, now time.Time, de
 	}
 	r := p.resource(in.Resource)
 	if r == nil {
-		return providers.RequestOut{}, refusalError{fmt.Errorf("resource %q is not in this pool; describe lists what is", in.Resource)}
+		return providers.RequestOut{}, dialogue.Refusef("resource %q is not in this pool; describe lists what is", in.Resource)
 	}
 	g := grant{Cluster: cluster, RequestID: in.RequestID, Resource: in.Resource, Requested: in.Units, Since: now}
 	units := min(in.Units, p.headroom(r, cluster))
@@ -232,11 +236,9 @@ func (p *pool) record(now time.Time, g grant, units int64) {
 func (g *grant) repeated(in providers.RequestIn) (providers.RequestOut, error) {
 	switch {
 	case g.State == returned || g.State == cancelled:
-		return providers.RequestOut{}, refusalError{fmt.Errorf("request %s was %s already: ask under a new id", g.RequestID, g.State)}
+		return providers.RequestOut{}, dialogue.Refusef("request %s was %s already: ask under a new id", g.RequestID, g.State)
 	case g.Resource != in.Resource || g.Requested != in.Units:
-		return providers.RequestOut{}, refusalError{
-			fmt.Errorf("request %s asked for %d %s before: ask under a new id", g.RequestID, g.Requested, g.Resource),
-		}
+		return providers.RequestOut{}, dialogue.Refusef("request %s asked for %d %s before: ask under a new id", g.RequestID, g.Requested, g.Resource)
 	}
 	return g.answer(), nil
 }
@@ -300,9 +302,7 @@ func (g *grant) standing() providers.RequestState {
 func (p *pool) giveBack(cluster string, in providers.ReturnIn, now time.Time) (providers.ReturnOut, error) {
 	g := p.find(cluster, in.RequestID)
 	if (g == nil || g.State == pending) && in.Remaining > 0 {
-		return providers.ReturnOut{}, refusalError{
-			fmt.Errorf("request %s is not granted, so %d cannot remain: remaining 0 cancels it", in.RequestID, in.Remaining),
-		}
+		return providers.ReturnOut{}, dialogue.Refusef("request %s is not granted, so %d cannot remain: remaining 0 cancels it", in.RequestID, in.Remaining)
 	}
 	switch {
 	case g == nil:
@@ -369,8 +369,8 @@ func (p *pool) setCapacity(name string, capacity int64, now time.Time) error {
 	return nil
 }
 
-// check finds what no pool file may hold; such a file is never written over.
-func (p *pool) check() error {
+// Check finds what no pool file may hold; such a file is never written over.
+func (p *pool) Check() error {
 	if p.Version != poolVersion {
 		return fmt.Errorf("version %d, this program knows version %d", p.Version, poolVersion)
 	}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"xce.internal/elastic/providers"
+	"xce.internal/elastic/providers/scripts/dialogue"
 )
 
 var start = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
@@ -40,7 +41,7 @@ func give(t *testing.T, p *pool, cluster, id string, remaining int64) providers.
 
 func wantRefusal(t *testing.T, err error) {
 	t.Helper()
-	var refusal refusalError
+	var refusal dialogue.Refusal
 	if !errors.As(err, &refusal) {
 		t.Errorf("got %v, want a refusal", err)
 	}
@@ -331,7 +332,7 @@ func (m *model) wait(t *rapid.T) {
 
 func (m *model) check(t *rapid.T) {
 	m.readJournal()
-	if err := m.p.check(); err != nil {
+	if err := m.p.Check(); err != nil {
 		t.Fatal(err)
 	}
 	sums := map[string]int64{}
@@ -387,10 +388,10 @@ func TestPoolFileThatCannotBe(t *testing.T) {
 	for name, spoil := range tests {
 		p := newPool()
 		ask(t, p, "east", "1", 2)
-		if err := p.check(); err != nil {
+		if err := p.Check(); err != nil {
 			t.Fatal(err)
 		}
-		if spoil(p); p.check() == nil {
+		if spoil(p); p.Check() == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -1,21 +1,15 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"time"
 
 	"xce.internal/elastic/providers"
+	"xce.internal/elastic/providers/scripts/dialogue"
 )
-
-// errFail: a failure that XCE_POOL_FAIL asked for.
-var errFail = errors.New("XCE_POOL_FAIL: acted, and now fails as asked")
-
-const longestName = 200 // bytes
 
 // settings is what the environment says.
 type settings struct {
@@ -23,10 +17,9 @@ type settings struct {
 	cluster     string
 	observeFile string
 
-	latency, pending time.Duration
-	failEvery        int64
-	maxRequest       int64 // units; 0 = no limit
-	call             int64 // the number of this call, when calls are counted
+	pending    time.Duration
+	maxRequest int64 // units; 0 = no limit
+	dialogue.Misbehaviour
 }
 
 func settingsFromEnvironment() (*settings, error) {
@@ -34,43 +27,16 @@ func settingsFromEnvironment() (*settings, error) {
 	if path == "" || cluster == "" {
 		return nil, errors.New("XCE_POOL_FILE and XCE_POOL_CLUSTER must be set: to the pool file, and to the name of the cluster that asks")
 	}
-	if len(cluster) > longestName {
-		return nil, fmt.Errorf("XCE_POOL_CLUSTER is %d bytes long: give a name of at most %d", len(cluster), longestName)
+	if len(cluster) > dialogue.LongestName {
+		return nil, fmt.Errorf("XCE_POOL_CLUSTER is %d bytes long: give a name of at most %d", len(cluster), dialogue.LongestName)
 	}
 	s := &settings{cluster: cluster, observeFile: os.Getenv("XCE_POOL_OBSERVE_FILE")}
-	latency, latencyErr := wholeNumber("XCE_POOL_LATENCY_MS")
-	delay, delayErr := wholeNumber("XCE_POOL_PENDING_MS")
-	failEvery, failErr := wholeNumber("XCE_POOL_FAIL")
-	maxRequest, maxErr := wholeNumber("XCE_POOL_MAX_REQUEST")
-	file, fileErr := openFile(path)
-	s.latency, s.pending = time.Duration(latency)*time.Millisecond, time.Duration(delay)*time.Millisecond
-	s.failEvery, s.maxRequest, s.file = failEvery, maxRequest, file
-	return s, errors.Join(latencyErr, delayErr, failErr, maxErr, fileErr)
-}
-
-func wholeNumber(name string) (int64, error) {
-	text := os.Getenv(name)
-	if text == "" {
-		return 0, nil
-	}
-	number, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || number < 0 || number > 1e9 {
-		return 0, fmt.Errorf("%s=%q: give a whole number from 0 to 1000000000, or unset it", name, text)
-	}
-	return number, nil
-}
-
-// misbehave does after the deed what the try-out settings ask for.
-func (s *settings) misbehave(ctx context.Context) error {
-	select {
-	case <-time.After(s.latency):
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if s.failEvery > 0 && s.call%s.failEvery == 0 {
-		return errFail
-	}
-	return nil
+	var misbehaviourErr, delayErr, maxErr, fileErr error
+	s.Misbehaviour, misbehaviourErr = dialogue.MisbehaviourOf("XCE_POOL")
+	s.pending, delayErr = dialogue.Milliseconds("XCE_POOL_PENDING_MS")
+	s.maxRequest, maxErr = dialogue.Number("XCE_POOL_MAX_REQUEST")
+	s.file, fileErr = openFile(path)
+	return s, errors.Join(misbehaviourErr, delayErr, maxErr, fileErr)
 }
 
 // contractVerbs act on the pool and answer; each gets what stood on stdin.
@@ -117,11 +83,11 @@ var contractVerbs = map[providers.Verb]func(s *settings, input []byte, now time.
 
 // look answers from the pool as it is now; it writes nothing, unless calls are counted.
 func (s *settings) look(verb providers.Verb, input []byte, in any, now time.Time, see func(*pool)) error {
-	if s.failEvery > 0 {
+	if s.FailEvery > 0 {
 		return s.change(verb, input, in, now, func(p *pool) error { see(p); return nil })
 	}
 	if err := providers.ParseIn(verb, input, in); err != nil {
-		return refusalError{err}
+		return dialogue.Refuse(err)
 	}
 	p, err := s.file.read()
 	if err != nil {
@@ -134,13 +100,10 @@ func (s *settings) look(verb providers.Verb, input []byte, in any, now time.Time
 
 func (s *settings) change(verb providers.Verb, input []byte, in any, now time.Time, act func(*pool) error) error {
 	if err := providers.ParseIn(verb, input, in); err != nil {
-		return refusalError{err}
+		return dialogue.Refuse(err)
 	}
 	return s.file.change(func(p *pool) error {
-		if s.failEvery > 0 {
-			p.Calls++
-			s.call = p.Calls
-		}
+		s.Count(&p.Calls)
 		p.advance(now)
 		return act(p)
 	})
@@ -149,7 +112,7 @@ func (s *settings) change(verb providers.Verb, input []byte, in any, now time.Ti
 // observe answers from the observe file, for the resources of the pool.
 func observe(s *settings, input []byte, now time.Time) (any, error) {
 	if s.observeFile == "" {
-		return nil, refusalError{errors.New("nothing to observe: XCE_POOL_OBSERVE_FILE is not set")}
+		return nil, dialogue.Refuse(errors.New("nothing to observe: XCE_POOL_OBSERVE_FILE is not set"))
 	}
 	out := providers.ObserveOut{Observations: []providers.Observation{}}
 	counts, at, err := readCounts(s.observeFile)
