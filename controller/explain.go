@@ -13,8 +13,8 @@ import (
 	"xce.internal/elastic/controller/store"
 )
 
-// Explain says in plain sentences why a job waits, why a loan was taken and
-// when it goes back, or why a resource's total is what it is.
+// Explain says in plain sentences why a job waits, why a loan was taken or a host
+// made and when it goes back, or why a resource's total is what it is.
 func (s *Service) Explain(ctx context.Context, kind, id string) (api.Explanation, error) {
 	e := api.Explanation{Subject: kind + " " + id}
 	err := s.store.Read(ctx, func(tx *store.Tx) (err error) {
@@ -26,8 +26,10 @@ func (s *Service) Explain(ctx context.Context, kind, id string) (api.Explanation
 			e.Sentences, err = w.explainLoan(id)
 		case "resource":
 			e.Sentences, err = w.explainResource(id)
+		case "host":
+			e.Sentences, err = s.explainHost(w, id)
 		default:
-			err = refuse(http.StatusUnprocessableEntity, "a %q cannot be explained; ask for a job, a loan or a resource", kind)
+			err = refuse(http.StatusUnprocessableEntity, "a %q cannot be explained; ask for a job, a loan, a resource or a host", kind)
 		}
 		return err
 	})
@@ -46,19 +48,24 @@ func (w *work) explainJob(id string, last *api.Session) ([]string, error) {
 	if !found {
 		return nil, refuse(http.StatusNotFound, "there is no job %d; `xce-elastic jobs` lists them", n)
 	}
+	again, err := w.requeued(job)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case job.State == cluster.JobRunning:
-		return []string{fmt.Sprintf("Job %d runs on %s since %s, after %s of waiting.", n, job.Host, job.Started.Stamp(), job.Started.Sub(job.Submitted))}, nil
+		return append([]string{fmt.Sprintf("Job %d runs on %s since %s, after %s of waiting.", n, job.Host, job.Started.Stamp(), job.Started.Sub(job.Submitted))}, again...), nil
 	case job.State.Ended():
-		return []string{fmt.Sprintf("Job %d ended as %s at %s on %s with exit status %d: %s.", n, job.State, job.Ended.Stamp(), job.Host, job.ExitCode, job.Why)}, nil
+		return append([]string{fmt.Sprintf("Job %d ended as %s at %s on %s with exit status %d: %s.", n, job.State, job.Ended.Stamp(), job.Host, job.ExitCode, ended(job.Why))}, again...), nil
 	}
-	return w.explainWaiting(job, last)
+	sentences, err := w.explainWaiting(job, last)
+	return append(sentences, again...), err
 }
 
 // explainWaiting tells why a job waits, what would have to change, what it is
 // promised, and what is under way for it.
 func (w *work) explainWaiting(job cluster.Job, last *api.Session) ([]string, error) {
-	sentences := []string{fmt.Sprintf("Job %d waits since %s: it %s.", job.ID, job.Submitted.Stamp(), job.Why)}
+	sentences := []string{fmt.Sprintf("Job %d waits since %s: it %s.", job.ID, job.Submitted.Stamp(), ended(job.Why))}
 	if job.Change != "" {
 		sentences = append(sentences, fmt.Sprintf("For it to start, %s.", job.Change))
 	}
@@ -72,13 +79,18 @@ func (w *work) explainWaiting(job cluster.Job, last *api.Session) ([]string, err
 			sentences = append(sentences, fmt.Sprintf("Loan %s asked %s for %d %s at %s, for this job among others; the answer is awaited.", l.ID, l.Provider, l.Units, l.Resource, l.Intended.Stamp()))
 		}
 	}
+	coming, err := w.comingFor(job.ID)
+	if err != nil {
+		return nil, err
+	}
+	sentences = append(sentences, coming...)
 	demand, err := w.Demand()
 	for _, d := range demand {
 		if !slices.Contains(d.Jobs, job.ID) {
 			continue
 		}
 		if d.Resource == "" {
-			sentences = append(sentences, fmt.Sprintf("The last session wants %d of template %s from %s for this job among others.", d.Units, d.Template, d.Provider))
+			sentences = append(sentences, fmt.Sprintf("The last session wants %d %s from %s for this job among others; a request follows.", d.Units, d.What(), d.Provider))
 		} else {
 			sentences = append(sentences, fmt.Sprintf("The last session wants %d %s from %s for this job among others; a loan follows.", d.Units, d.Resource, d.Provider))
 		}

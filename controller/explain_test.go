@@ -178,7 +178,7 @@ func TestWhatIsNotThereIsNotExplained(t *testing.T) {
 	for kind, want := range map[string]struct {
 		id     string
 		status int
-	}{"job": {"7", 404}, "loan": {"loan/vcs/pool-7", 404}, "resource": {"zebu", 404}, "host": {"h1", 422}} {
+	}{"job": {"7", 404}, "loan": {"loan/vcs/pool-7", 404}, "resource": {"zebu", 404}, "host": {"h1", 404}, "lender": {"pool", 422}} {
 		_, err := w.admin.Explain(t.Context(), kind, want.id)
 		w.wantStatus(want.status, err)
 	}

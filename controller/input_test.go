@@ -64,7 +64,7 @@ func TestBadInputIsRefusedWithItsPlace(t *testing.T) {
 		"owned without a reason":     {api.Admin, "PUT", "/v1/resources/vcs/owned", `{"owned":3,"why":""}`, 422, "body.why"},
 		"negative owned":             {api.Admin, "PUT", "/v1/resources/vcs/owned", `{"owned":-3,"why":"x"}`, 422, "body.owned"},
 		"a lending to no one":        {api.Admin, "PUT", "/v1/lendings/l", `{"resource":"vcs","units":1,"to":""}`, 422, "body.to"},
-		"a kind of no explanation":   {api.Viewer, "GET", "/v1/explain?kind=cat&id=1", ``, 422, "a job, a loan or a resource"},
+		"a kind of no explanation":   {api.Viewer, "GET", "/v1/explain?kind=cat&id=1", ``, 422, "a job, a loan, a resource or a host"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := w.Status().Revision

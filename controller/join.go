@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
@@ -44,6 +45,9 @@ func hashOf(text string) string {
 // certificate. The same host may ask again, as when the answer was lost; anyone
 // else, too late or unknown, is refused, and that is written down.
 func (s *Service) JoinWithToken(ctx context.Context, in api.JoinRequest) (api.Joined, error) {
+	if name, named := strings.CutPrefix(in.Host, "host/"); !named || !cluster.ValidName(name) {
+		return api.Joined{}, refuse(http.StatusUnprocessableEntity, "host is no id of a host; it is host/NAME, as the provider was given it")
+	}
 	if err := in.Capacity().Validate("").Err(); err != nil {
 		return api.Joined{}, err
 	}
@@ -66,16 +70,38 @@ func (s *Service) JoinWithToken(ctx context.Context, in api.JoinRequest) (api.Jo
 	return joined, s.report(ctx, in.Host, err)
 }
 
-// report writes down that a host was refused.
+// reportEvery is how often at most it is written down that a host was refused:
+// everyone may knock, as often as they like.
+const reportEvery = cluster.Minute
+
+// report writes down that a host was refused, if it is one that we know of.
 func (s *Service) report(ctx context.Context, host string, err error) error {
 	var refused *Refused
 	if !errors.As(err, &refused) || refused.Status == http.StatusServiceUnavailable {
 		return err // or it will ask again
 	}
-	s.log.Warn("a host was not let in", "host", host, "why", refused.Text)
-	return errors.Join(err, s.update(ctx, "host/"+host, func(w *work) error {
+	return errors.Join(err, s.add(ctx, "host/"+host, func(w *work) error {
+		_, known, err := w.ElasticHost(host)
+		if err == nil && !known {
+			_, known, err = w.ElasticHostNamed(host)
+		}
+		if err != nil || !known || !s.mayReport(host, w.now) {
+			return err
+		}
+		s.log.Warn("a host was not let in", "host", host, "why", refused.Text)
 		return w.record(api.Change{Kind: api.KindRefused, Subject: host, Why: refused.Text}, nil, nil)
 	}))
+}
+
+// mayReport tells whether the last report of a host is old enough for another.
+func (s *Service) mayReport(host string, now cluster.Time) bool {
+	s.warnedMu.Lock()
+	defer s.warnedMu.Unlock()
+	if last, before := s.reported[host]; before && now.Sub(last) < reportEvery {
+		return false
+	}
+	s.reported[host] = now
+	return true
 }
 
 // useToken checks the token and binds it to the key of who used it first.

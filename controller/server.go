@@ -130,6 +130,14 @@ type body[T any] struct{ Body T }
 
 type none struct{}
 
+// listed answers an empty list for none, which is no null in JSON.
+func listed[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
 func (s *Server) routes() {
 	s.readRoutes()
 	s.sessionRoutes()
@@ -184,14 +192,14 @@ func (s *Server) readRoutes() {
 	},
 	) (*body[[]cluster.Job], error) {
 		jobs, err := sv.Jobs(ctx, cluster.JobState(in.State))
-		return &body[[]cluster.Job]{jobs}, err
+		return &body[[]cluster.Job]{listed(jobs)}, err
 	})
 	handle(s, api.GetLoans, func(ctx context.Context, in *struct {
 		All bool `query:"all"`
 	},
 	) (*body[[]cluster.Loan], error) {
 		loans, err := sv.Loans(ctx, in.All)
-		return &body[[]cluster.Loan]{loans}, err
+		return &body[[]cluster.Loan]{listed(loans)}, err
 	})
 	handle(s, api.GetExplanation, func(ctx context.Context, in *struct {
 		Kind string `query:"kind"`
@@ -284,10 +292,11 @@ func (s *Server) elasticRoutes() {
 	},
 	) (*body[[]cluster.ElasticHost], error) {
 		hosts, err := sv.ElasticHosts(ctx, in.All)
-		return &body[[]cluster.ElasticHost]{hosts}, err
+		return &body[[]cluster.ElasticHost]{listed(hosts)}, err
 	})
 	handle(s, api.GetCatalog, func(ctx context.Context, _ *none) (*body[api.CatalogView], error) {
 		v, err := sv.Catalog(ctx)
+		v.Limits, v.Quotas, v.Offers = listed(v.Limits), listed(v.Quotas), listed(v.Offers)
 		return &body[api.CatalogView]{v}, err
 	})
 	handle(s, api.PostRetry, func(ctx context.Context, in *struct {

@@ -58,7 +58,8 @@ type Service struct {
 	seen   map[string]cluster.Time // hosts, when they were last heard of
 
 	warnedMu sync.Mutex
-	warned   map[string]bool // what was warned of already
+	warned   map[string]bool         // what was warned of already
+	reported map[string]cluster.Time // hosts, when it was written down last that they were refused
 
 	// last is what the last session since the start came to.
 	last atomic.Pointer[api.Session]
@@ -74,7 +75,7 @@ const self = "controller/session"
 func NewService(ctx context.Context, config Config, st *store.Store, now func() cluster.Time, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		config: config, store: st, now: now, log: log,
-		watch: newWatch(), kick: make(chan struct{}, 1), seen: map[string]cluster.Time{}, warned: map[string]bool{},
+		watch: newWatch(), kick: make(chan struct{}, 1), seen: map[string]cluster.Time{}, warned: map[string]bool{}, reported: map[string]cluster.Time{},
 	}
 	if err := s.configure(ctx); err != nil {
 		return nil, err

@@ -35,7 +35,6 @@ type HostEvent struct {
 // time at which its workflow asks again.
 func (e HostEvent) Material() bool {
 	before, after := e.Before, e.After
-	before.Step, before.AskAgain = after.Step, after.AskAgain
 	return before.State != after.State || before.Health != after.Health || before.Drain != after.Drain || before.Keep != after.Keep
 }
 
@@ -154,7 +153,7 @@ func (c DrainHost) apply(_ Host, row *cluster.ElasticHost, now cluster.Time) err
 	drain := c.Drain
 	drain.Since = now
 	if row.Drain != nil {
-		drain.Since = row.Drain.Since
+		drain.Since, drain.Requeued = row.Drain.Since, row.Drain.Requeued
 	}
 	row.State, row.Drain, row.Why = cluster.HostDraining, &drain, c.Why
 	return nil

@@ -151,7 +151,7 @@ func findOut[E DealEnv](p party[E], env E) {
 		p.refused(env, providers.Outcome{Message: fmt.Sprintf("the outcome was unknown; cancelled, and %s lists nothing of it", provider)})
 	default:
 		d.Cancelled = true
-		cancel := env.Return(activities.GiveBack{Ask: p.ask(), Remaining: 0}).Outcome
+		cancel := env.Return(activities.GiveBack{Ask: p.ask(), Remaining: 0, Instances: held.Instances}).Outcome
 		d.note(cancel)
 		d.CancelHeard = d.CancelHeard || heard(cancel)
 	}

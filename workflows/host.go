@@ -194,7 +194,11 @@ func (h *Host) refused(env HostEnv, o providers.Outcome) {
 	if o.Status != "" {
 		refuse.Why = words(o)
 	}
-	if _, ok := h.write(env, api.WriteHost{Refuse: &refuse}); ok {
+	switch _, ok := h.write(env, api.WriteHost{Refuse: &refuse}); {
+	case !ok:
+	case h.Row.State.Open(): // the step was another write's
+		*h = ResumeHost(h.Row)
+	default:
 		h.turn(Closed)
 	}
 }
@@ -204,17 +208,18 @@ func (h *Host) refused(env HostEnv, o providers.Outcome) {
 func (h *Host) expect(env HostEnv) {
 	machine := h.Machines[0]
 	w, ok := h.write(env, api.WriteHost{Expect: &api.ExpectHost{Instance: machine.ID, Name: machine.Name}})
-	if !ok {
+	switch {
+	case !ok:
 		return
-	}
-	if w.Refusal != nil {
+	case w.Refusal != nil:
 		h.surrender("the machine could not be expected: " + w.Refusal.Text)
 		return
+	case !h.Row.State.Open(): // the step was another write's
+		h.surrender("the ledger has closed the host")
+		return
 	}
-	if more := h.Machines[1:]; len(more) > 0 {
-		h.note(env.Return(activities.GiveBack{Ask: h.ask(), Remaining: 1, Instances: more}).Outcome)
-		h.Machines = h.Machines[:1]
-	}
+	h.giveMore(env, h.Machines)
+	h.Machines = h.Machines[:1]
 	h.turn(Joining)
 }
 
@@ -248,7 +253,7 @@ func (h *Host) joined(at cluster.Time) {
 	if h.Row.State == cluster.HostExpected {
 		h.Row.State, h.Row.Joined = cluster.HostJoined, at
 	}
-	h.Next = policy.FirstReturn(h.Row, at)
+	h.Next, h.AskNow = policy.FirstReturn(h.Row, at), h.Row.Health == cluster.Lost
 	h.turn(Keeping)
 }
 
@@ -285,21 +290,24 @@ func (h *Host) verify(env HostEnv) {
 	case held.Ceil() == 0:
 		h.back(env)
 	default:
-		h.Chapter = GivingBack
+		h.Chapter, h.Machines = GivingBack, held.Instances
 	}
 }
 
 // back records that the provider has the machine back, and ends the story.
 func (h *Host) back(env HostEnv) {
+	in := api.WriteHost{Gone: &api.By{By: h.Request.Provider, Why: h.Request.Provider + " has the machine back"}}
 	switch {
+	case h.Surrender != "" && h.Row.State != cluster.HostRequested:
+		h.turn(Closed)
+		return
 	case h.Surrender != "":
-		if h.Row.State == cluster.HostRequested {
-			h.write(env, api.WriteHost{Refuse: &api.RefuseHost{Why: h.Surrender, Ours: true}})
-		}
+		in = api.WriteHost{Refuse: &api.RefuseHost{Why: h.Surrender, Ours: true}}
 	case h.Row.State == cluster.HostLeaving:
-		h.write(env, api.WriteHost{Confirm: true})
-	default:
-		h.write(env, api.WriteHost{Gone: &api.By{By: h.Request.Provider, Why: h.Request.Provider + " has the machine back"}})
+		in = api.WriteHost{Confirm: true}
 	}
-	h.turn(Closed)
+	h.Machines = nil
+	if _, ok := h.write(env, in); ok {
+		h.turn(Closed)
+	}
 }

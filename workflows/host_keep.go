@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"xce.internal/elastic/activities"
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/providers"
@@ -47,6 +48,9 @@ func (h *Host) next() (waitsFor string, until cluster.Time) {
 	return "idleness", h.Next
 }
 
+// oldAge is who drains a host that has lived long enough.
+const oldAge = "lifetime"
+
 // lifetime answers when the host has lived long enough; 0 is never.
 func (h *Host) lifetime() cluster.Time {
 	if h.Row.MaxLifetime == 0 {
@@ -65,7 +69,7 @@ func (h *Host) act(env HostEnv) {
 		h.write(env, api.WriteHost{StopJobs: &api.By{By: r.Drain.By, Why: r.Drain.Why}})
 		h.Next, h.AskNow = 0, true // an empty host need not be told of
 	case r.Drain == nil && r.Keep == nil && h.lifetime() > 0 && now >= h.lifetime():
-		h.drain(env, cluster.Drain{By: "lifetime", Why: fmt.Sprintf("it has lived for %s", r.MaxLifetime), Action: cluster.DrainWait})
+		h.drain(env, cluster.Drain{By: oldAge, Why: fmt.Sprintf("it has lived for %s", r.MaxLifetime), Action: cluster.DrainWait})
 	default:
 		h.fence(env)
 	}
@@ -122,7 +126,7 @@ func (h *Host) search(env HostEnv) {
 	if h.fence(env); h.Chapter != Keeping {
 		return
 	}
-	if h.Row.ReturnLost && h.Absent == 0 && h.Trouble == "" {
+	if h.Row.Health == cluster.Lost && h.Row.ReturnLost && h.Absent == 0 && h.Trouble == "" {
 		h.turn(GivingBack)
 	}
 }
@@ -136,8 +140,11 @@ func (h *Host) look(env HostEnv) {
 	held := env.Holding(h.ask())
 	h.note(held.Outcome)
 	switch {
-	case held.Outcome.Status != providers.StatusOK || h.isAmong(held.Instances):
+	case held.Outcome.Status != providers.StatusOK:
 		h.Absent = 0
+	case h.isAmong(held.Instances):
+		h.Absent = 0
+		h.giveMore(env, held.Instances)
 	default:
 		if h.Absent++; h.Absent >= absences {
 			h.gone(env, api.By{By: h.Request.Provider, Why: fmt.Sprintf("%s does not have %s any more", h.Request.Provider, h.Row.Instance)})
@@ -150,6 +157,14 @@ func (h *Host) look(env HostEnv) {
 	}
 }
 
+// giveMore gives back what else is listed under the host's id: it has one machine.
+func (h *Host) giveMore(env HostEnv, listed []providers.Instance) {
+	more := slices.DeleteFunc(slices.Clone(listed), func(i providers.Instance) bool { return i.ID == h.Row.Instance })
+	if len(more) > 0 {
+		h.note(env.Return(activities.GiveBack{Ask: h.ask(), Remaining: 1, Instances: more}).Outcome)
+	}
+}
+
 // isAmong tells whether the machine is one of those that are listed. Another in
 // its place is not it.
 func (h *Host) isAmong(listed []providers.Instance) bool {
@@ -157,8 +172,13 @@ func (h *Host) isAmong(listed []providers.Instance) bool {
 }
 
 // gone closes the host: its machine is no more, and its jobs wait again.
-func (h *Host) gone(env HostEnv, by api.By) {
-	if w, ok := h.write(env, api.WriteHost{Gone: &by}); ok && w.Refusal == nil {
+func (h *Host) gone(env HostEnv, by api.By) (refused string) {
+	w, ok := h.write(env, api.WriteHost{Gone: &by})
+	if w.Refusal != nil {
+		return w.Refusal.Text
+	}
+	if ok {
 		h.turn(Closed)
 	}
+	return ""
 }

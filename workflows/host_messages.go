@@ -39,14 +39,19 @@ func (h *Host) hearHealth(env HostEnv, health HostHealth) {
 	}
 }
 
-// reclaim gets the host empty by the time at which its provider takes it.
+// reclaimLead is how long before its provider takes a machine its jobs are told
+// to stop, so that they have stopped by then.
+const reclaimLead = cluster.Minute
+
+// reclaim gets the host empty before its provider takes it.
 func (h *Host) reclaim(env HostEnv, by cluster.Time) {
 	why := h.Request.Provider + " takes the machine back"
-	switch {
-	case h.Chapter == Joining:
+	if h.Chapter == Joining {
 		h.lapse(env, api.LapseHost{Why: why})
-	case h.Chapter == Keeping && (h.Row.Drain == nil || !h.Row.Drain.Forced):
-		h.drain(env, cluster.Drain{By: h.Request.Provider, Why: why, Deadline: by, Action: cluster.DrainRequeue, Forced: true})
+	}
+	if h.Chapter == Keeping && (h.Row.Drain == nil || !h.Row.Drain.Forced) {
+		stop := max(by.Add(-reclaimLead), env.Now())
+		h.drain(env, cluster.Drain{By: h.Request.Provider, Why: why, Deadline: stop, Action: cluster.DrainRequeue, Forced: true})
 	}
 }
 
@@ -67,6 +72,8 @@ func (h *Host) May(kind HostUpdate, order HostOrder) error {
 		return fmt.Errorf("host %s has not joined yet", h.Request.ID)
 	case kind == UpdateUndrain && h.Row.Drain == nil:
 		return fmt.Errorf("host %s does not drain", h.Request.ID)
+	case kind == UpdateUndrain && h.Row.Drain.By == oldAge:
+		return fmt.Errorf("host %s drains since it has lived for %s, which cannot be undone", h.Request.ID, h.Row.MaxLifetime)
 	case kind == UpdateRelease && h.Row.Keep == nil:
 		return fmt.Errorf("host %s is not kept", h.Request.ID)
 	}
@@ -89,7 +96,7 @@ func (h *Host) grantWish(env HostEnv, kind HostUpdate, order HostOrder) HostAnsw
 	case UpdateRelease:
 		refused = h.operatorWrite(env, api.WriteHost{Release: &api.By{By: order.By}})
 	case UpdateGone:
-		h.gone(env, api.By{By: order.By, Why: fmt.Sprintf("%s says that the machine is no more", order.By)})
+		refused = h.gone(env, api.By{By: order.By, Why: fmt.Sprintf("%s says that the machine is no more", order.By)})
 	}
 	return HostAnswer{State: h.state(), Refused: refused}
 }
@@ -111,6 +118,8 @@ func (h *Host) operatorDrain(env HostEnv, order HostOrder) (refused string) {
 	}
 	if h.Chapter == Joining {
 		h.lapse(env, api.LapseHost{Why: why})
+	}
+	if h.Chapter != Keeping { // it has not joined meanwhile
 		return ""
 	}
 	d := cluster.Drain{By: order.By, Why: why, Action: cluster.DrainWait}
