@@ -52,23 +52,53 @@ func (c Capacity) Covers(d Capacity) bool {
 	return c.CPUs >= d.CPUs && c.MemoryMB >= d.MemoryMB && c.covers(d.Countables)
 }
 
-// Least answers c with no more of anything that is counted than d has.
+// Least answers c with nothing that d has not, and no more of anything than d has.
 func (c Capacity) Least(d Capacity) Capacity {
-	return c.combine(d, func(a, b int64) int64 { return min(a, b) })
-}
-
-// most answers c with at least as much of what it counts as d has.
-func (c Capacity) most(d Capacity) Capacity {
-	return c.combine(d, func(a, b int64) int64 { return max(a, b) })
-}
-
-func (c Capacity) combine(d Capacity, of func(a, b int64) int64) Capacity {
-	c.CPUs, c.MemoryMB = of(c.CPUs, d.CPUs), of(c.MemoryMB, d.MemoryMB)
+	c.CPUs, c.MemoryMB = min(c.CPUs, d.CPUs), min(c.MemoryMB, d.MemoryMB)
 	c.Countables = maps.Clone(c.Countables)
 	for name, n := range c.Countables {
-		c.Countables[name] = of(n, d.Countables[name])
+		c.Countables[name] = min(n, d.Countables[name])
+	}
+	c.Features = slices.DeleteFunc(slices.Clone(c.Features), func(f string) bool { return !d.Has(f) })
+	c.Attributes = maps.Clone(c.Attributes)
+	maps.DeleteFunc(c.Attributes, func(name, value string) bool { return !d.Has(name + "=" + value) })
+	return c
+}
+
+// most answers c with all that d has, and no less of anything than d has.
+func (c Capacity) most(d Capacity) Capacity {
+	c.CPUs, c.MemoryMB = max(c.CPUs, d.CPUs), max(c.MemoryMB, d.MemoryMB)
+	c.Countables = maps.Clone(c.Countables)
+	for name, n := range d.Countables {
+		if c.Countables[name] < n {
+			c.Countables = with(c.Countables, name, n)
+		}
+	}
+	c.Features = slices.Clone(c.Features)
+	for _, f := range d.Features {
+		if !c.Has(f) {
+			c.Features = append(c.Features, f)
+		}
+	}
+	c.Attributes = maps.Clone(c.Attributes)
+	for name, value := range d.Attributes {
+		c.Attributes = with(c.Attributes, name, value)
 	}
 	return c
+}
+
+// with answers the map with one entry more.
+func with[V any](m map[string]V, name string, value V) map[string]V {
+	if m == nil {
+		m = map[string]V{}
+	}
+	m[name] = value
+	return m
+}
+
+// hasAll tells whether constraints find every feature that d has on c too.
+func (c Capacity) hasAll(d Capacity) bool {
+	return !slices.ContainsFunc(d.FeatureNames(), func(f string) bool { return !c.Has(f) })
 }
 
 // Validate checks what a host says of itself. Paths begin with `at`, such as

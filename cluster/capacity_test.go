@@ -64,3 +64,37 @@ func TestAJobTakesTheTokensOfItsAlternativeToo(t *testing.T) {
 		t.Errorf("the job itself was changed: %v", s.Tokens)
 	}
 }
+
+func TestCovers(t *testing.T) {
+	host := Capacity{CPUs: 16, MemoryMB: 65536, Countables: map[string]int64{"gpus": 2}}
+	tests := []struct {
+		name string
+		of   Capacity
+		want bool
+	}{
+		{"nothing", Capacity{}, true},
+		{"as much", host, true},
+		{"a feature, which is not counted", Capacity{CPUs: 1, Features: []string{"avx"}}, true},
+		{"none of what there is not", Capacity{Countables: map[string]int64{"fpgas": 0}}, true},
+		{"a cpu more", Capacity{CPUs: 17}, false},
+		{"a MB more", Capacity{MemoryMB: 65537}, false},
+		{"a gpu more", Capacity{Countables: map[string]int64{"gpus": 3}}, false},
+		{"one of what there is not", Capacity{Countables: map[string]int64{"fpgas": 1}}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := host.Covers(test.of); got != test.want {
+				t.Errorf("covers: %t", got)
+			}
+		})
+	}
+}
+
+func TestTheLeastOfTwo(t *testing.T) {
+	says := Capacity{CPUs: 16, MemoryMB: 65536, Countables: map[string]int64{"gpus": 2, "fpgas": 1}, Features: []string{"avx", "site=z1"}, Attributes: map[string]string{"os": "rhel9"}}
+	had := Capacity{CPUs: 32, MemoryMB: 63488, Countables: map[string]int64{"gpus": 3, "tpus": 1}, Features: []string{"os=rhel9"}, Attributes: map[string]string{"site": "z1"}}
+	want := Capacity{CPUs: 16, MemoryMB: 63488, Countables: map[string]int64{"gpus": 2, "fpgas": 0}, Features: []string{"site=z1"}, Attributes: map[string]string{"os": "rhel9"}}
+	if got := says.Least(had); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

@@ -51,6 +51,23 @@ type IdleSupply struct {
 	Since Time `json:"since"`
 }
 
+// Half is supply that is here and is kept for waiting jobs until the rest of what
+// they need has come: free units of one resource, or one host without a job. It
+// is no idle supply, and becomes such as soon as the rest cannot be had any more.
+type Half struct {
+	Resource string `json:"resource,omitempty"`
+	Host     string `json:"host,omitempty"`
+	// Template is that of the host; empty where the cluster owns it.
+	Template string `json:"template,omitempty"`
+	Units    int64  `json:"units"`
+	// Jobs are the ids of the first jobs that it is kept for, in the order in which
+	// they are taken; Count counts all of them, elements of arrays one by one.
+	Jobs  []int64 `json:"jobs"`
+	Count int64   `json:"count"`
+	// Awaits says in words, each thing once, what the jobs wait for.
+	Awaits []string `json:"awaits"`
+}
+
 // IdleLot is a number of units that have been idle since one instant.
 type IdleLot struct {
 	Units int64 `json:"units"`

@@ -147,10 +147,7 @@ func (h ElasticHost) Paid(now Time) Duration {
 	if h.Made == 0 {
 		return 0
 	}
-	if h.Closed > 0 {
-		now = h.Closed
-	}
-	return max(now.Sub(h.Made), 0)
+	return max(h.until(now).Sub(h.Made), 0)
 }
 
 // Used answers for how long of that it has had jobs.
@@ -158,10 +155,23 @@ func (h ElasticHost) Used(now Time) Duration {
 	if h.BusySince == 0 {
 		return h.Busy
 	}
-	return h.Busy + max(now.Sub(h.BusySince), 0)
+	return h.Busy + max(h.until(now).Sub(h.BusySince), 0)
 }
 
-// Expected answers the host as sessions see it before it has joined.
+// until answers now, or when the host was closed.
+func (h ElasticHost) until(now Time) Time {
+	if h.Closed > 0 {
+		return h.Closed
+	}
+	return now
+}
+
+// Expected answers the host as sessions see it before it has joined. Where its
+// provider does not say how long that takes, it is expected until it may join no more.
 func (h ElasticHost) Expected() ExpectedHost {
-	return ExpectedHost{ID: h.ID, Template: h.Template, Capacity: h.Capacity, Requested: h.Intended, Expected: h.Intended.Add(h.Latency)}
+	x := ExpectedHost{ID: h.ID, Template: h.Template, Capacity: h.Capacity, Requested: h.Intended, Expected: h.Intended.Add(h.Latency)}
+	if h.Latency == 0 {
+		x.Expected = max(h.JoinBy, h.Intended.Add(h.JoinWithin))
+	}
+	return x
 }

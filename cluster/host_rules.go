@@ -40,7 +40,7 @@ type HostHalt struct {
 	Percent int64 `json:"percent"`
 }
 
-// HostLimit limits the hosts of some templates together.
+// HostLimit limits the hosts of some templates together; a Max of 0 lets none be made.
 type HostLimit struct {
 	Name      string   `json:"name"`
 	Max       int64    `json:"max"`
@@ -59,14 +59,14 @@ func DefaultHostRules() HostRules {
 func (r HostRules) Validate(sessionInterval Duration) Problems {
 	var ps Problems
 	ps.count("hosts.max", r.Max, mostUnits)
-	if r.IdleTime < sessionInterval {
+	if 0 <= r.IdleTime && r.IdleTime < sessionInterval {
 		ps.add("hosts.idle_time", fmt.Sprintf("%s is shorter than the session interval %s, so no session could see the host used again", r.IdleTime, sessionInterval),
 			fmt.Sprintf("write at least %s", sessionInterval))
 	}
-	if r.JoinWithin <= 0 {
+	if r.JoinWithin == 0 {
 		ps.add("hosts.join_within", fmt.Sprintf("%s leaves no time to join", r.JoinWithin), "write a length of time such as 15m")
 	}
-	if r.LostAfter <= 0 {
+	if r.LostAfter == 0 {
 		ps.add("hosts.lost_after", fmt.Sprintf("%s counts every host as lost", r.LostAfter), "write a length of time such as 5m")
 	}
 	ps.length("hosts.join_within", r.JoinWithin)
@@ -102,6 +102,10 @@ func (ps *Problems) hostLimit(at string, l HostLimit, before []HostLimit) {
 		ps.add(at+".templates", "the limit names no template", "name those that it limits together")
 	}
 	for i, name := range l.Templates {
-		ps.name(fmt.Sprintf("%s.templates[%d]", at, i), name)
+		path := fmt.Sprintf("%s.templates[%d]", at, i)
+		ps.name(path, name)
+		if slices.Contains(l.Templates[:i], name) {
+			ps.add(path, fmt.Sprintf("template %q is named twice", name), "name each once")
+		}
 	}
 }

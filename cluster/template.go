@@ -30,8 +30,8 @@ type Template struct {
 	// keep us from asking again.
 	Refusals     int64 `json:"refusals,omitempty"`
 	BackoffUntil Time  `json:"backoff_until,omitempty"`
-	// Delivered is what the hosts had that joined with less than the template
-	// says, the most of each thing, and Misses how many of them came in a row.
+	// Delivered is what the hosts had of what the template says that joined with
+	// less, the most of each thing, and Misses how many of them came in a row.
 	Delivered *Capacity `json:"delivered,omitempty"`
 	Misses    int64     `json:"misses,omitempty"`
 }
@@ -49,13 +49,15 @@ func (t Template) Believed() Capacity {
 	return t.Capacity.Least(*t.Delivered)
 }
 
-// Learn answers the template after a host of it joined.
+// Learn answers the template after a host of it joined. One that lacks a feature
+// lets it down like one that is too small: jobs that ask for it would wait for such
+// hosts for ever.
 func (t Template) Learn(joined Capacity) Template {
-	if joined.Covers(t.Capacity) {
+	if joined.Covers(t.Capacity) && joined.hasAll(t.Capacity) {
 		t.Delivered, t.Misses = nil, 0
 		return t
 	}
-	delivered := joined.Least(t.Capacity)
+	delivered := t.Capacity.Least(joined)
 	if t.Delivered != nil {
 		delivered = delivered.most(*t.Delivered)
 	}
@@ -71,6 +73,8 @@ type Quota struct {
 	Limit  int64  `json:"limit"`
 	// Used is what hosts that exist already take of it.
 	Used int64 `json:"used"`
+	// Why says why the limit is what it is, where that is no number of choice.
+	Why string `json:"why,omitempty"`
 	// Published is when the provider said so; what was asked for later is not in Used.
 	Published Time `json:"published"`
 }

@@ -267,7 +267,7 @@ func (w *work) stopJobs(row cluster.ElasticHost) error {
 		if err := w.SaveJob(job); err != nil {
 			return err
 		}
-		if err := w.record(jobChange(job, "stopped to wait again: "+row.Why), before, job); err != nil {
+		if err := w.record(jobChange(job, "stopped to wait again: "+row.Drain.Why), before, job); err != nil {
 			return err
 		}
 	}

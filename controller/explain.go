@@ -53,6 +53,8 @@ func (w *work) explainJob(id string, last *api.Session) ([]string, error) {
 		return nil, err
 	}
 	switch {
+	case job.State == cluster.JobRunning && job.Requeues > 0:
+		return append([]string{fmt.Sprintf("Job %d runs on %s since %s.", n, job.Host, job.Started.Stamp())}, again...), nil
 	case job.State == cluster.JobRunning:
 		return append([]string{fmt.Sprintf("Job %d runs on %s since %s, after %s of waiting.", n, job.Host, job.Started.Stamp(), job.Started.Sub(job.Submitted))}, again...), nil
 	case job.State.Ended():

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -46,7 +47,7 @@ func OutlookOf(h api.HostStatus, now cluster.Time) Outlook {
 	case row.Health != cluster.Well:
 		return Outlook{State: string(row.Health), WaitsFor: "word of it", Why: heard(h)}
 	case row.Drain != nil:
-		return emptying(*row.Drain)
+		return emptying(*row.Drain, now)
 	case row.Keep != nil:
 		return Outlook{State: kept, WaitsFor: "its release", Why: fmt.Sprintf("kept by %s since %s: %s", row.Keep.By, row.Keep.Since.Stamp(), row.Keep.Why)}
 	}
@@ -69,7 +70,7 @@ func jobs(n int64) string {
 }
 
 // emptying tells of a host that takes no new jobs.
-func emptying(d cluster.Drain) Outlook {
+func emptying(d cluster.Drain, now cluster.Time) Outlook {
 	o := Outlook{State: string(cluster.HostDraining), WaitsFor: "its last job", Why: fmt.Sprintf("drained by %s since %s: %s", d.By, d.Since.Stamp(), d.Why)}
 	switch {
 	case d.Requeued > 0:
@@ -77,8 +78,10 @@ func emptying(d cluster.Drain) Outlook {
 	case d.Deadline > 0 && d.Action == cluster.DrainRequeue:
 		o.Until = d.Deadline
 		o.Why += "; jobs that run then are stopped, and wait again"
+	case d.Deadline > now:
+		o.Why += fmt.Sprintf("; jobs are to end by %s, and may run on", d.Deadline.Stamp())
 	case d.Deadline > 0:
-		o.Why += fmt.Sprintf("; jobs were to end by %s, and may run on", d.Deadline.Stamp())
+		o.Why += fmt.Sprintf("; overdue: jobs were to end by %s, and may run on", d.Deadline.Stamp())
 	}
 	return o
 }
@@ -159,12 +162,15 @@ func (s *Service) findHost(w *work, id string) (api.HostStatus, bool, error) {
 			return h, true, nil
 		}
 	}
-	row, found, err := w.ElasticHost(id)
-	if err != nil || found {
-		return api.HostStatus{Elastic: &row}, found, err
+	for _, find := range []func(string) (cluster.ElasticHost, bool, error){w.ElasticHost, w.ElasticHostNamed} {
+		if row, found, err := find(id); err != nil || found && id != "" {
+			return api.HostStatus{Elastic: &row}, found, err
+		}
 	}
-	row, found, err = w.ElasticHostNamed(id)
-	return api.HostStatus{Elastic: &row}, found && id != "", err
+	if strings.Contains(id, "/") {
+		return api.HostStatus{}, false, nil
+	}
+	return s.findHost(w, "host/"+id) // the last part of an id will do
 }
 
 func explainOwned(h api.HostStatus) []string {
@@ -269,7 +275,7 @@ func explainDrain(row cluster.ElasticHost) []string {
 		return nil
 	}
 	d := *row.Drain
-	sentences := []string{fmt.Sprintf("It takes no new jobs since %s, as %s wants: %s; it goes back once it is empty.", d.Since.Stamp(), d.By, ended(d.Why))}
+	sentences := []string{fmt.Sprintf("It takes no new jobs since %s, drained by %s: %s; it goes back once it is empty.", d.Since.Stamp(), d.By, ended(d.Why))}
 	switch {
 	case d.Requeued > 0:
 		sentences = append(sentences, fmt.Sprintf("Its jobs were told to stop at %s, and wait again.", d.Requeued.Stamp()))
@@ -381,16 +387,25 @@ func (w *work) requeued(job cluster.Job) (sentences []string, err error) {
 		return sentences, nil
 	}
 	changes, err := w.History(fmt.Sprint(job.ID), []string{api.KindJob}, mostOfJob)
-	changes = slices.DeleteFunc(changes, func(c api.Change) bool { return !strings.HasPrefix(c.Why, waitsAgain) })
-	for _, c := range changes[max(len(changes)-newest, 0):] {
-		sentences = append(sentences, fmt.Sprintf("At %s it had to wait again: %s.", c.At.Stamp(), ended(strings.TrimPrefix(c.Why, waitsAgain))))
+	var told []string
+	stopped := ""
+	for _, c := range changes {
+		if why, stops := strings.CutPrefix(c.Why, stoppedToWait); stops {
+			stopped = why
+		}
+		if why, waits := strings.CutPrefix(c.Why, waitsAgain); waits {
+			told = append(told, fmt.Sprintf("At %s it had to wait again: %s.", c.At.Stamp(), ended(cmp.Or(stopped, why))))
+			stopped = ""
+		}
 	}
-	return sentences, err
+	return append(sentences, told[max(len(told)-newest, 0):]...), err
 }
 
 const (
-	// waitsAgain begins the record of a job that was made to wait again.
-	waitsAgain = "waits again: "
+	// stoppedToWait and waitsAgain begin the records of a job that is told to stop,
+	// and of one that waits again.
+	stoppedToWait = "stopped to wait again: "
+	waitsAgain    = "waits again: "
 	// mostOfJob is how many records of a job are looked through.
 	mostOfJob = 100
 )

@@ -98,7 +98,7 @@ func TestAHostIsExplainedThroughItsLife(t *testing.T) {
 	y.explained("host", id, "It is kept by ann since Jan 1 00:30:00 UTC: looking at a crash; it stays, idle or not, until it is released")
 	y.write(1, api.WriteHost{Release: &api.By{By: "ann"}})
 	y.write(1, api.WriteHost{Drain: &cluster.Drain{By: "bob", Why: "its disk fails", Action: cluster.DrainWait, Deadline: y.Clock.Now().Add(cluster.Minute)}})
-	y.explained("host", id, "It takes no new jobs since Jan 1 00:30:00 UTC, as bob wants: its disk fails; it goes back once it is empty", "Its jobs were to end by Jan 1 00:31:00 UTC, and may run on")
+	y.explained("host", id, "It takes no new jobs since Jan 1 00:30:00 UTC, drained by bob: its disk fails; it goes back once it is empty", "Its jobs were to end by Jan 1 00:31:00 UTC, and may run on")
 	y.write(1, api.WriteHost{Fence: true})
 	y.explained("host", id, "It left at Jan 1 00:30:00 UTC: empty, and drained: its disk fails", "cloud has not confirmed that it has the machine back")
 	y.write(1, api.WriteHost{Confirm: true})
@@ -137,7 +137,7 @@ func TestADrainThatStopsJobsIsExplained(t *testing.T) {
 	y.explained("host", id, "Its jobs were told to stop at Jan 1 00:00:00 UTC, and wait again", "it had its jobs stopped")
 	y.explained("job", "1", "Job 1 runs on m1", "It has been told to stop, and will wait again")
 	y.must(y.Client(api.HostRole, name).EndJob(t.Context(), name, 1, api.JobEnd{State: cluster.JobWaiting, Why: "its host is taken"}))
-	y.explained("job", "1", "it had to wait again: its host is taken")
+	y.explained("job", "1", "it had to wait again: cloud takes the machine back")
 }
 
 func TestHostsThatNeverCameAreExplained(t *testing.T) {
@@ -151,6 +151,7 @@ func TestHostsThatNeverCameAreExplained(t *testing.T) {
 	y.write(2, api.WriteHost{Lapse: &api.LapseHost{Why: "it has not joined within 15m0s", Late: true}})
 	y.explained("host", id, "It left at Jan 1 00:00:00 UTC: it has not joined within 15m0s", "it was given up")
 	y.explained("host", "m2", "It left at")
+	y.explained("host", "small-2", "It left at")
 }
 
 func TestAnOwnedHostIsExplained(t *testing.T) {

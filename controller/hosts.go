@@ -29,6 +29,9 @@ func (s *Service) Join(ctx context.Context, peer pki.Peer, join api.JoinHost) er
 		}
 		return s.joinOwned(w, peer.Name, join)
 	})
+	if peer.ID != "" {
+		return err // its own, which has been given up and is told to go
+	}
 	return s.report(ctx, peer.Name, err)
 }
 

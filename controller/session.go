@@ -26,7 +26,8 @@ func (s *Service) wantSession() {
 }
 
 // RunSessions runs a session after every change and at every session interval,
-// until ctx ends.
+// until ctx ends. After a session there is none for as long as it took, so that in
+// a large cluster, where changes never cease, they do not take all there is.
 func (s *Service) RunSessions(ctx context.Context) {
 	tick := time.NewTicker(s.config.SessionInterval.Std())
 	defer tick.Stop()
@@ -37,8 +38,14 @@ func (s *Service) RunSessions(ctx context.Context) {
 		case <-s.kick:
 		case <-tick.C:
 		}
+		began := time.Now()
 		if err := s.Session(ctx); err != nil && ctx.Err() == nil {
 			s.log.Error("session failed", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Since(began)):
 		}
 	}
 }
@@ -288,6 +295,10 @@ func (w *work) replaceReservations(before, standing []scheduling.Reservation) er
 	return nil
 }
 
+// mostDemandJobs is how many jobs a row of demand names: each intent reads and
+// writes the row, which must not grow with the queue.
+const mostDemandJobs = 200
+
 // replaceDemand keeps the demand of this session in place of what is left of
 // the last one's. Only what changed is written and recorded.
 func (w *work) replaceDemand(demand []cluster.Demand) error {
@@ -302,6 +313,7 @@ func (w *work) replaceDemand(demand []cluster.Demand) error {
 		}
 	}
 	for _, d := range demand {
+		d.Jobs = d.Jobs[:min(len(d.Jobs), mostDemandJobs)]
 		var before any
 		if i := slices.IndexFunc(old, func(o cluster.Demand) bool { return cluster.CompareDemand(d, o) == 0 }); i >= 0 {
 			if old[i].Units == d.Units && old[i].Price == d.Price && slices.Equal(old[i].Jobs, d.Jobs) {

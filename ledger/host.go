@@ -217,7 +217,7 @@ func (c StopJobs) apply(h Host, row *cluster.ElasticHost, now cluster.Time) erro
 	}
 	drain := *row.Drain
 	drain.Requeued = now
-	row.Drain, row.Why = &drain, fmt.Sprintf("%d jobs are stopped to wait again: %s", h.Jobs, c.Why)
+	row.Drain, row.Why = &drain, fmt.Sprintf("jobs that still ran (%d) are stopped to wait again: %s", h.Jobs, c.Why)
 	return nil
 }
 

@@ -85,6 +85,7 @@ func (f Load) kind() string {
 
 func (f Load) note(row *cluster.ElasticHost, now cluster.Time) error {
 	switch {
+	case !row.State.Here(): // nothing is on it
 	case f.Jobs == 0:
 		rest(row, now)
 	case row.BusySince == 0:

@@ -47,6 +47,25 @@ func Provision(view HostView, now cluster.Time) []HostPlan {
 	return plans
 }
 
+// Without answers the view once the plans are carried out: they have used up demand
+// and headroom.
+func (v HostView) Without(plans []HostPlan) HostView {
+	v.Demand, v.Templates = slices.Clone(v.Demand), slices.Clone(v.Templates)
+	for _, p := range plans {
+		for i := range v.Demand {
+			if v.Demand[i].Template == p.Template.Name {
+				v.Demand[i].Units -= p.Hosts
+			}
+		}
+		for i := range v.Templates {
+			if v.Templates[i].Name == p.Template.Name {
+				v.Templates[i].Headroom -= p.Hosts
+			}
+		}
+	}
+	return v
+}
+
 // ReturnHost tells whether an idle host goes back now, and if not, when to ask
 // again. IdleSince is 0 for one that is not idle.
 func ReturnHost(row cluster.ElasticHost, idleSince, now cluster.Time) (idle bool, again cluster.Time) {

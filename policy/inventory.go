@@ -22,7 +22,7 @@ const (
 // vanish all at once, lists do.
 func (i Inventory) Doubt() string {
 	switch {
-	case i.Held >= emptyDoubt && i.Missing == i.Held:
+	case i.Held >= emptyDoubt && i.Missing >= i.Held:
 		return fmt.Sprintf("it shows none of the %d hosts that we have", i.Held)
 	case i.Missing > max(fewMissing, i.Held/missingShare):
 		return fmt.Sprintf("it lacks %d of the %d hosts that we have, which is too many at once", i.Missing, i.Held)

@@ -39,6 +39,7 @@ func Limits(rules cluster.HostRules, counts HostCounts, templates []cluster.Temp
 	}
 	if halt = halted(rules.Halt, counts); halt != "" {
 		add(limitHalt, 0, 0)
+		limits[len(limits)-1].Why = halt
 	}
 	general := len(limits)
 	for _, l := range rules.Limits {

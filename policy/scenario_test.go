@@ -16,13 +16,31 @@ func TestEveryScenarioEndsAsWritten(t *testing.T) {
 }
 
 // question is what one step of a scenario asks: one or more of borrowing, a
-// grant, a refusal and giving back.
+// grant, a refusal and giving back; and of hosts, which to ask for, within which
+// limits, which go back, and whether a list of them is believed.
 type question struct {
-	Now      cluster.Time `json:"now"`
-	Borrow   *View        `json:"borrow"`
-	Grant    *grant       `json:"grant"`
-	Refusal  *refusal     `json:"refusal"`
-	GiveBack *giveBack    `json:"give_back"`
+	Now        cluster.Time `json:"now"`
+	Borrow     *View        `json:"borrow"`
+	Grant      *grant       `json:"grant"`
+	Refusal    *refusal     `json:"refusal"`
+	GiveBack   *giveBack    `json:"give_back"`
+	Provision  *HostView    `json:"provision"`
+	Limit      *limit       `json:"limit"`
+	ReturnHost []idleHost   `json:"return_host"`
+	Inventory  *Inventory   `json:"inventory"`
+}
+
+// limit is what the cluster's own limits on hosts are about.
+type limit struct {
+	Rules     cluster.HostRules  `json:"rules"`
+	Counts    HostCounts         `json:"counts"`
+	Templates []cluster.Template `json:"templates"`
+}
+
+// idleHost is a host that asks whether it goes back.
+type idleHost struct {
+	cluster.ElasticHost
+	IdleSince cluster.Time `json:"idle_since"`
 }
 
 // grant is a loan that is granted now.
@@ -60,14 +78,66 @@ func answer(q question) string {
 	if q.GiveBack != nil {
 		givenBack(&b, *q.GiveBack, q.Now)
 	}
+	answerOfHosts(&b, q)
 	return b.String()
+}
+
+func answerOfHosts(b *strings.Builder, q question) {
+	if q.Provision != nil {
+		provisioned(b, *q.Provision, q.Now)
+	}
+	if q.Limit != nil {
+		limited(b, *q.Limit, q.Now)
+	}
+	for _, h := range q.ReturnHost {
+		if back, again := ReturnHost(h.ElasticHost, h.IdleSince, q.Now); back {
+			fmt.Fprintf(b, "%s goes back\n", h.ID)
+		} else {
+			fmt.Fprintf(b, "%s stays, and asks again at %s\n", h.ID, again.Clock())
+		}
+	}
+	if q.Inventory != nil {
+		if doubt := q.Inventory.Doubt(); doubt != "" {
+			fmt.Fprintf(b, "the list is not believed: %s\n", doubt)
+		} else {
+			fmt.Fprintln(b, "the list is believed")
+		}
+	}
+}
+
+func provisioned(b *strings.Builder, view HostView, now cluster.Time) {
+	plans := Provision(view, now)
+	for _, p := range plans {
+		fmt.Fprintf(b, "ask %s for %d hosts of %s for %s\n", p.Template.Provider, p.Hosts, p.Template.Name, jobs(p.Demand))
+	}
+	if len(plans) == 0 {
+		fmt.Fprintln(b, "ask for no host")
+	}
+}
+
+// limited says how far the limits are used up, and how many hosts of each template
+// they let be asked for.
+func limited(b *strings.Builder, l limit, now cluster.Time) {
+	templates, limits, halt := Limits(l.Rules, l.Counts, l.Templates, now)
+	for _, q := range limits {
+		fmt.Fprintf(b, "%s allows %d: %d used\n", q.Name, q.Limit, q.Used)
+	}
+	for _, t := range templates {
+		fmt.Fprintf(b, "%s may have %d more\n", t.Name, most(limits, t))
+	}
+	if halt != "" {
+		fmt.Fprintf(b, "no more are asked for: %s\n", halt)
+	}
+}
+
+func jobs(d cluster.Demand) string {
+	return "job " + strings.Trim(strings.ReplaceAll(fmt.Sprint(d.Jobs), " ", ", job "), "[]")
 }
 
 func borrowed(b *strings.Builder, view View, now cluster.Time) {
 	plans := Borrow(view, now)
 	for _, p := range plans {
-		jobs := "job " + strings.Trim(strings.ReplaceAll(fmt.Sprint(p.Demand.Jobs), " ", ", job "), "[]")
-		fmt.Fprintf(b, "borrow %d %s from %s for %s\n", p.Units, p.Demand.Resource, view.Provider, jobs)
+		fmt.Fprintf(b, "borrow %d %s from %s for %s\n", p.Units, p.Demand.Resource, view.Provider, jobs(p.Demand))
 	}
 	if len(plans) == 0 {
 		fmt.Fprintln(b, "borrow nothing")

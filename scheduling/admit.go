@@ -173,7 +173,7 @@ func (sp *supply) takeReal(c *class) bool {
 		for at := &c.pass.tried; at.kind < len(c.kinds); *at = (spot{kind: at.kind + 1}) {
 			sh := &sp.real[c.kinds[at.kind]]
 			if at.bin = sh.bins.first(c.need, at.bin); at.bin >= 0 {
-				sh.take(at.bin, c.need)
+				sp.takeHost(c, sh, at.bin)
 				return true
 			}
 		}
@@ -190,17 +190,20 @@ func (sp *supply) takeReal(c *class) bool {
 	for _, k := range c.kinds {
 		sh := &sp.real[k]
 		for i := sh.bins.first(c.need, 0); i >= 0 && missing > 0; i = sh.bins.first(c.need, i+1) {
-			sh.take(i, c.need)
+			sp.takeHost(c, sh, i)
 			missing--
 		}
 	}
 	return true
 }
 
-// take takes the need from the one host in a bin.
-func (sh *shelf) take(i int, need []int64) {
-	sh.bins.take(i, need, 1)
+// takeHost takes what the next job of the class needs from the one host in a bin.
+func (sp *supply) takeHost(c *class, sh *shelf, i int) {
+	sh.bins.take(i, c.need, 1)
 	sh.groups[i].taken = true
+	if c.hasTokens() {
+		c.pass.kept = append(c.pass.kept, keptHost{c.pass.onReal, sh.hosts[i]})
+	}
 }
 
 // resetTokens puts the pools back as the real pass left them.
@@ -210,7 +213,7 @@ func (s *session) resetTokens(classes []*class) {
 	}
 	for _, c := range classes {
 		c.pass.admitted, c.pass.onReal, c.pass.cut = 0, 0, verdict{}
-		c.pass.tokens = c.pass.tokens[:0]
+		c.pass.tokens, c.pass.kept = c.pass.tokens[:0], c.pass.kept[:0]
 	}
 	s.outcomes = s.outcomes[:0]
 }

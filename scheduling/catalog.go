@@ -11,7 +11,7 @@ import (
 // template is a kind of host that a provider can make.
 type template struct {
 	cluster.Template
-	size     []int64 // what one has
+	size     []int64 // what one is believed to have
 	said     []int64 // what the template says of it
 	features map[string]bool
 	quotas   []int32 // places in Engine.quotas
@@ -155,10 +155,11 @@ func (e *Engine) takeCatalog(in Input) {
 	}
 	slices.SortFunc(e.quotas, func(a, b quota) int { return cmp.Compare(a.Name, b.Name) })
 	for _, t := range in.Templates {
-		taken := template{Template: t, size: make([]int64, e.dims.count()), features: map[string]bool{}}
-		e.dims.size(taken.size, t.Capacity)
-		taken.said = taken.size
-		for _, f := range t.FeatureNames() {
+		taken := template{Template: t, size: make([]int64, e.dims.count()), said: make([]int64, e.dims.count()), features: map[string]bool{}}
+		e.dims.size(taken.said, t.Capacity)
+		believed := t.Believed()
+		e.dims.size(taken.size, believed)
+		for _, f := range believed.FeatureNames() {
 			taken.features[f] = true
 		}
 		for i := range e.quotas {
@@ -176,53 +177,26 @@ func (e *Engine) takeCatalog(in Input) {
 	}
 }
 
+// takeExpected takes over the hosts that are coming. Jobs count on what is believed
+// of their template where that is less; they are charged as what it says where that
+// is more.
 func (e *Engine) takeExpected(hosts []cluster.ExpectedHost) {
 	hosts = slices.Clone(hosts)
 	slices.SortFunc(hosts, func(a, b cluster.ExpectedHost) int { return cmp.Compare(a.ID, b.ID) })
 	for _, h := range hosts {
 		x := expected{ExpectedHost: h, size: make([]int64, e.dims.count())}
 		e.dims.size(x.size, h.Capacity)
+		x.said = slices.Clone(x.size)
+		if t, offered := e.templateIndex[h.Template]; offered {
+			grow(x.said, e.templates[t].said)
+			x.size = least(x.size, e.templates[t].size)
+			h.Capacity = h.Capacity.Least(e.templates[t].Believed())
+		}
 		x.kind = e.kinds.of(x.size, h.Capacity)
-		x.said = x.size
 		e.expected = append(e.expected, x)
 	}
 	// Jobs take the smallest that does.
 	slices.SortFunc(e.expected, func(a, b expected) int { return cmp.Or(slices.Compare(a.size, b.size), cmp.Compare(a.ID, b.ID)) })
-}
-
-// misses is how many hosts must have joined with less than their template says
-// before they are believed: one may be broken.
-const misses = 2
-
-// learnSizes makes templates, and the hosts that are expected from them, as small
-// as the hosts are that came of them, so that no more are asked for a job that they
-// do not take. They are charged as what they say.
-func (e *Engine) learnSizes() {
-	largest, joined := map[string][]int64{}, map[string]int{}
-	for i := range e.hosts {
-		h := &e.hosts[i]
-		if h.template == "" {
-			continue
-		}
-		if joined[h.template]++; largest[h.template] == nil {
-			largest[h.template] = make([]int64, len(h.size))
-		}
-		grow(largest[h.template], h.size)
-	}
-	for i := range e.templates {
-		t := &e.templates[i]
-		if joined[t.Name] < misses || covers(largest[t.Name], t.size) {
-			delete(largest, t.Name) // it keeps its word
-			continue
-		}
-		t.size = least(t.size, largest[t.Name])
-	}
-	for i := range e.expected {
-		x := &e.expected[i]
-		if _, offered := e.templateIndex[x.Template]; offered && largest[x.Template] != nil {
-			x.size = least(x.size, largest[x.Template])
-		}
-	}
 }
 
 // least answers the smaller one in every dimension.

@@ -71,6 +71,7 @@ type classPass struct {
 	cut                       verdict     // why those after them get nothing
 	cutAt                     cursor      // the first of those
 	item                      int32       // in supply.items, or noItem
+	kept                      []keptHost  // hosts that are here, for which of the admitted ones
 	spans                     []span
 }
 
@@ -188,7 +189,7 @@ func (c *class) reset() {
 		c.sorted = true
 	}
 	c.pass = classPass{
-		cursor: cursor{entry: c.head}, spans: c.pass.spans[:0], tokens: c.pass.tokens[:0],
+		cursor: cursor{entry: c.head}, spans: c.pass.spans[:0], tokens: c.pass.tokens[:0], kept: c.pass.kept[:0],
 	}
 }
 

@@ -137,13 +137,13 @@ func TestDemandCoversTheJobsThatItNames(t *testing.T) {
 			}
 		}
 		for _, x := range in.Expected {
-			bins = append(bins, bin{[]int64{x.CPUs, x.MemoryMB, x.Countables["gpus"], wholeHost}, x.Features})
+			bins = append(bins, binOf(x.Capacity.Least(templateOf(in, x.Template).Believed())))
 		}
 		for _, d := range r.Demand {
 			if d.Template != "" {
 				tmpl := templateOf(in, d.Template)
 				for range d.Units {
-					bins = append(bins, bin{[]int64{tmpl.CPUs, tmpl.MemoryMB, tmpl.Countables["gpus"], wholeHost}, tmpl.Features})
+					bins = append(bins, binOf(tmpl.Believed()))
 				}
 				if hosts := hostsNeededBy(in, r, d.Jobs); d.Units > hosts {
 					t.Fatalf("%d hosts for jobs %v, which run on %d at most", d.Units, d.Jobs, hosts)
@@ -177,6 +177,11 @@ func hostsNeededBy(in Input, r Result, ids []int64) (n int64) {
 type bin struct {
 	free     []int64
 	features []string
+}
+
+// binOf is an empty host.
+func binOf(c cluster.Capacity) bin {
+	return bin{[]int64{c.CPUs, c.MemoryMB, c.Countables["gpus"], wholeHost}, c.Features}
 }
 
 // packs tells whether all jobs fit on the hosts, by trying everything.
@@ -242,7 +247,8 @@ func TestWhatIsRequestedIsNotDemandedAgain(t *testing.T) {
 	}
 }
 
-func checkNotDemandedAgain(t *rapid.T, in Input, r Result) {
+// askedFor is the input of the next session once all that is demanded has been asked for.
+func askedFor(in Input, r Result) Input {
 	next := started(in, r)
 	next.Reservations = r.Reservations
 	for _, d := range r.Demand {
@@ -250,7 +256,7 @@ func checkNotDemandedAgain(t *rapid.T, in Input, r Result) {
 			tmpl := templateOf(in, d.Template)
 			for i := range d.Units {
 				next.Expected = append(slices.Clone(next.Expected), cluster.ExpectedHost{
-					ID: "host/new-" + d.Template + string(rune('a'+i)), Template: d.Template, Capacity: cluster.Capacity{CPUs: tmpl.CPUs, MemoryMB: tmpl.MemoryMB, Countables: tmpl.Countables, Features: tmpl.Features}, Requested: now.Add(1), Expected: now.Add(cluster.Minute),
+					ID: "host/new-" + d.Template + string(rune('a'+i)), Template: d.Template, Capacity: tmpl.Believed(), Requested: now.Add(1), Expected: now.Add(cluster.Minute),
 				})
 			}
 		}
@@ -262,6 +268,11 @@ func checkNotDemandedAgain(t *rapid.T, in Input, r Result) {
 			}
 		}
 	}
+	return next
+}
+
+func checkNotDemandedAgain(t *rapid.T, in Input, r Result) {
+	next := askedFor(in, r)
 	again := Run(next)
 	if in.Policy.Order != FCFS && (len(again.Starts) > 0 || !slices.EqualFunc(r.Reservations, again.Reservations, sameJob)) {
 		return // what is coming lets a job start or have a reservation, which takes what others counted on

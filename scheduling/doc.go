@@ -51,6 +51,14 @@
 // has no host to run on. What could not be had whole raises no demand, and keeps
 // later jobs from the tokens that it waits for.
 //
+// What is here already for a job that waits for the rest is kept for it, tokens and
+// hosts alike, however long the rest takes; see [Result.Halves]. It is no idle
+// supply. Once the rest cannot be had any more, and nothing else would do in its
+// place, the half that is here lies idle from that session on.
+//
+// A template whose last hosts had less than it says is believed to make such hosts;
+// see [cluster.Template.Learn]. What it says is what a quota is charged with.
+//
 // Tokens are given in the order of the jobs, from the cheapest lender first. Then
 // all jobs that have theirs are packed onto hosts together, those first that few
 // templates allow, and among them the large ones. For the hosts that lack, a

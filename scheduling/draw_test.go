@@ -86,6 +86,7 @@ func (d drawing) catalog(t *rapid.T, in *Input) {
 		if rapid.IntRange(0, 5).Draw(t, "refused") == 0 {
 			tmpl.BackoffUntil = now.Add(cluster.Second)
 		}
+		tmpl = learned(t, tmpl)
 		for _, q := range in.Quotas {
 			if rapid.Bool().Draw(t, "under") {
 				tmpl.Quotas = append(tmpl.Quotas, q.Name)
@@ -99,6 +100,14 @@ func (d drawing) catalog(t *rapid.T, in *Input) {
 			})
 		}
 	}
+}
+
+// learned lets hosts of a template have joined that may be smaller than it says.
+func learned(t *rapid.T, tmpl cluster.Template) cluster.Template {
+	for range rapid.SampledFrom([]int64{0, 0, 0, 1, 2, 3}).Draw(t, "joined before") {
+		tmpl = tmpl.Learn(cluster.Capacity{CPUs: upTo(tmpl.CPUs).Draw(t, "cpus"), MemoryMB: upTo(tmpl.MemoryMB).Draw(t, "memory"), Countables: drawGPUs(t), Features: drawFeatures(t)})
+	}
+	return tmpl
 }
 
 // running draws running jobs, as far as the hosts and resources can have them.

@@ -108,10 +108,9 @@ func New(in Input) *Engine {
 		}
 	}
 	e.takeHosts(in.Hosts)
+	e.takeCatalog(in)
 	e.takeExpected(in.Expected)
 	e.addShelves()
-	e.takeCatalog(in)
-	e.learnSizes()
 	e.resources = slices.Clone(in.Resources)
 	slices.SortFunc(e.resources, func(a, b Resource) int { return cmp.Compare(a.Name, b.Name) })
 	for i, r := range e.resources {

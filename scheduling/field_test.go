@@ -11,9 +11,10 @@ import (
 	"xce.internal/elastic/cluster/scenario"
 )
 
-// index names for every fault from the field the scenarios that show what is
-// right, or says why a session or a policy has no part in it. Paths are from
-// its folder, those of package policy as "policy/NAME".
+// index names for every fault from the field the scenarios and tests that show
+// what is right, or says why nothing here has a part in it. Paths are from its
+// folder, those of package policy as "policy/NAME"; tests of whole lives of hosts
+// are named as "simulation/TestNAME".
 const index = "testdata/field/INDEX.txt"
 
 const policyScenarios = "../policy/testdata/"
@@ -28,14 +29,36 @@ func TestEveryFaultFromTheFieldHasAScenarioOrAReason(t *testing.T) {
 		}
 	}
 	for _, file := range listed {
+		if test, found := strings.CutPrefix(file, storyTests); found {
+			if !storyTest(t, test) {
+				t.Errorf("%s lists the test %s, which is not there", index, test)
+			}
+			continue
+		}
 		if _, err := os.Stat(file); err != nil {
 			t.Errorf("%s lists what is not there: %v", index, err)
 		}
 	}
 }
 
-// listedScenarios reads the index: lines of a report and, after a colon, files,
-// or a dash and a reason.
+// storyTests begins the entries of the index that are tests.
+const storyTests = "simulation/"
+
+// storyTest tells whether there is a test of the name among those of whole stories.
+func storyTest(t *testing.T, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob("../simulation/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(files, func(file string) bool {
+		data, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(data), "\nfunc "+name+"(t *testing.T)")
+	})
+}
+
+// listedScenarios reads the index: lines of a report and, after a colon, files and
+// tests, or a dash and a reason.
 func listedScenarios(t *testing.T) (files []string) {
 	t.Helper()
 	data, err := os.ReadFile(index)
@@ -67,6 +90,9 @@ func listedScenarios(t *testing.T) (files []string) {
 }
 
 func scenarioPath(name string) string {
+	if strings.HasPrefix(name, storyTests) {
+		return name
+	}
 	if of, found := strings.CutPrefix(name, "policy/"); found {
 		return policyScenarios + of
 	}

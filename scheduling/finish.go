@@ -25,6 +25,7 @@ func (s *session) finish() Result {
 	r := Result{Starts: s.starts}
 	r.Clocks, r.Idle = s.idle()
 	rows := s.tellAll()
+	r.Halves = s.tellHalves()
 	s.forget()
 	r.Reservations = s.reservations()
 	r.Unplaced = s.unplaced()
@@ -136,6 +137,7 @@ func (s *session) tellReal(c *class) {
 	for told := int64(0); told < c.pass.onReal; {
 		o, n := tokens.next(s, c.pass.onReal-told)
 		s.tell(c, n, s.served(c, o, nil))
+		s.keepHalves(c, told, n, o, nil)
 		told += n
 	}
 }
@@ -159,6 +161,7 @@ func (s *session) tellPart(c *class, places []tally, jobs [][]tally, rows map[in
 		}
 		o, n := tokens.next(s, n)
 		s.tell(c, n, s.served(c, o, on))
+		s.keepHalves(c, c.pass.onReal+told, n, o, on)
 		at = c.name(at, n, on, rows)
 		if c.nodes == 1 {
 			places[0].n -= n

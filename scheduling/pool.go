@@ -110,13 +110,14 @@ func (p *pool) limit() {
 	}
 }
 
-// keepFor keeps units for a job that has a reservation: of what is free, then of
-// what is coming.
-func (p *pool) keepFor(units int64) {
-	free := min(units, max(p.unreserved, 0))
+// keepFor keeps units for a job that has a reservation: of what is free, which it
+// answers, then of what is coming.
+func (p *pool) keepFor(units int64) (free int64) {
+	free = min(units, max(p.unreserved, 0))
 	p.unreserved -= free
 	p.coming -= min(units-free, p.coming)
 	p.reserved = true
+	return free
 }
 
 // latency answers how soon more units could be there; not possible means that

@@ -26,7 +26,49 @@ func (s *session) noPlaceEver(c *class) verdict {
 		return verdict{WaitHosts, fmt.Sprintf("needs %s; no host is up", what), "a host must join"}
 	}
 	why, change := s.tooLarge(c)
+	if broken, providers := s.brokenPromises(c); broken != "" {
+		why, change = broken, providers+" must promise what it delivers, or be tried again, or "+change
+	}
 	return verdict{Never, fmt.Sprintf("needs %s; %s", what, why), change}
+}
+
+// brokenPromises tells of the templates that would take a job of the class if
+// their hosts had what they say, and whose they are.
+func (s *session) brokenPromises(c *class) (why, providers string) {
+	constraint, err := cluster.ParseConstraint(c.job.Constraint)
+	for i := range s.e.templates {
+		t := &s.e.templates[i]
+		if err != nil || c.templates.has(int32(i)) || !covers(t.said, c.need) || !constraint.Holds(t.Has) {
+			continue
+		}
+		why = joined("; ", why, s.brokenPromise(t, c.need))
+		if !strings.Contains(providers, t.Provider) {
+			providers = joined(" or ", providers, t.Provider)
+		}
+	}
+	return why, providers
+}
+
+// brokenPromise says in numbers what the hosts of a template lack of a need.
+func (s *session) brokenPromise(t *template, need []int64) string {
+	said, had := slices.Clone(t.said), slices.Clone(t.size)
+	for d, n := range need {
+		if n <= had[d] {
+			said[d], had[d] = -1, -1
+		}
+	}
+	what := s.e.dims.text(said)
+	if what == "" {
+		return fmt.Sprintf("%s promises features that its last %d hosts had not", t.Name, t.Misses)
+	}
+	return fmt.Sprintf("%s promises %s, but its last %d hosts had %s", t.Name, what, t.Misses, atMost(s.e.dims.text(had)))
+}
+
+func atMost(what string) string {
+	if what == "" {
+		return "none of it"
+	}
+	return "at most " + what
 }
 
 // closedFor answers the first closed host that would take the class; nil where
@@ -162,7 +204,11 @@ func (s *session) lacksHosts(c *class) verdict {
 		return s.couldStart(c) // it is others' reservations that keep it
 	}
 	v := verdict{WaitHosts, fmt.Sprintf("needs %s; %s", s.needText(c), s.leftText(c)), "running jobs must end"}
+	if broken, _ := s.brokenPromises(c); broken != "" {
+		v.why += "; " + broken
+	}
 	if len(c.templates.list) == 0 {
+		v.why += s.tokensNotKept(c)
 		return v
 	}
 	if c.pass.quiet {
@@ -173,6 +219,7 @@ func (s *session) lacksHosts(c *class) verdict {
 		enough = "not enough"
 	}
 	v.why += fmt.Sprintf(", and %s can be made of %s (%s)", enough, s.templateNames(c.templates.list), s.headroomText(c))
+	v.why += s.tokensNotKept(c)
 	v.change = s.whatLimits(c)
 	if s.couldEver(c) {
 		v.change = "running jobs must end, or " + v.change
@@ -182,14 +229,40 @@ func (s *session) lacksHosts(c *class) verdict {
 	return v
 }
 
+// tokensNotKept says what else a job needs that finds no host.
+func (s *session) tokensNotKept(c *class) string {
+	text := ""
+	for _, n := range c.choices[c.firstChoice()] {
+		if p := s.pools[n.pool]; p.resource.Elastic != nil {
+			text = joined(" and ", text, fmt.Sprintf("%d %s", n.units, p.resource.Name))
+		}
+	}
+	if text == "" {
+		return ""
+	}
+	return "; without a host, the " + text + " that it needs too are not kept for it"
+}
+
 // whatLimits says what would let more hosts be made for a class.
 func (s *session) whatLimits(c *class) string {
 	for _, t := range c.templates.list {
 		for _, q := range s.e.templates[t].quotas {
 			if charge := s.e.quotas[q].charge(s.e.templates[t].said); charge > 0 && s.supply.quota[q]/charge < s.supply.headroom[t] {
+				if s.e.quotas[q].Why != "" {
+					return "the cause of quota " + s.e.quotas[q].Name + " be removed"
+				}
 				return "quota " + s.e.quotas[q].Name + " be raised"
 			}
 		}
+	}
+	again := cluster.Time(0)
+	for _, t := range c.templates.list {
+		if tmpl := &s.e.templates[t]; tmpl.Headroom > 0 && tmpl.BackoffUntil > s.now && (again == 0 || tmpl.BackoffUntil < again) {
+			again = tmpl.BackoffUntil
+		}
+	}
+	if again > 0 {
+		return "a provider must make more, which is asked again at " + again.Stamp()
 	}
 	return "a provider must have more headroom"
 }
@@ -232,6 +305,10 @@ func (s *session) limitText(t int32) string {
 	for _, q := range tmpl.quotas {
 		quota := &s.e.quotas[q]
 		left := s.supply.quota[q]
+		if quota.Why != "" {
+			text += fmt.Sprintf("; quota %s allows %d %s, since %s", quota.Name, quota.Limit, quota.Counts, quota.Why)
+			continue
+		}
 		text += fmt.Sprintf("; quota %s allows %d %s: %d used, %d asked for, %d left; a host of %s takes %d",
 			quota.Name, quota.Limit, quota.Counts, quota.Used, max(quota.Limit-quota.Used-left, 0), left, tmpl.Name, quota.charge(tmpl.said))
 	}
@@ -243,10 +320,13 @@ func (s *session) limitText(t int32) string {
 func (s *session) served(c *class, o tokenOutcome, places []tally) verdict {
 	v := verdict{o.code, o.why, o.change}
 	hosts, change := "", ""
+	if len(places) == 0 {
+		places = []tally{{where: onReal, n: c.nodes}}
+	}
 	for _, t := range places {
 		p := s.placeText(t)
-		if c.nodes > 1 {
-			p.why = joined(" ", fmt.Sprint(t.n), cmp.Or(p.why, "free now"))
+		if p.why = cmp.Or(p.why, "free now"); c.nodes > 1 {
+			p.why = fmt.Sprint(t.n) + " " + p.why
 		}
 		if v.code == "" || p.code == WaitMade {
 			v.code = p.code
@@ -256,11 +336,8 @@ func (s *session) served(c *class, o tokenOutcome, places []tally) verdict {
 			change = joined(", ", change, p.change)
 		}
 	}
-	switch {
-	case v.code == "":
+	if v.code == "" {
 		return s.couldStart(c)
-	case change == "":
-		return v
 	}
 	kind := "; host "
 	if c.nodes > 1 {

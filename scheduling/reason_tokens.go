@@ -29,6 +29,9 @@ func (s *session) lacksTokens(c *class, choice int) verdict {
 	if c.pass.quiet && helps {
 		return s.belowThreshold(c, v)
 	}
+	if len(c.templates.list) > 0 {
+		v.why += "; without them, no host is kept or made for it"
+	}
 	return v
 }
 
@@ -120,6 +123,8 @@ type tokenOutcome struct {
 	code    Code
 	why     string
 	change  string
+	held    []heldUnits // what is free
+	awaits  []string    // what is not
 }
 
 // noteTokens records how the job that was just admitted has its tokens. Most
@@ -138,17 +143,21 @@ func (s *session) noteTokens(c *class, choice int) {
 		return
 	}
 	o := tokenOutcome{numbers: slices.Clone(n)}
-	o.describe(shares)
+	o.describe(shares, c.choices[choice])
 	s.outcomes = append(s.outcomes, o)
 	c.pass.tokens = append(c.pass.tokens, tokenSpan{count: 1, outcome: int32(len(s.outcomes) - 1)})
 }
 
-func (o *tokenOutcome) describe(shares []share) {
+func (o *tokenOutcome) describe(shares []share, needs []tokenNeed) {
 	var parts, changes []string
 	for i := range shares {
 		sh := &shares[i]
 		text := sh.whatIsFree()
+		if sh.free > 0 {
+			o.held = append(o.held, heldUnits{int64(needs[i].pool), sh.free})
+		}
 		if sh.coming > 0 {
+			o.awaits = append(o.awaits, sh.pool.awaitsComing())
 			text += fmt.Sprintf(", %d requested and coming", sh.coming)
 			changes = append(changes, fmt.Sprintf("%d %s must arrive", sh.coming, sh.pool.resource.Name))
 			if o.code == "" {
@@ -159,6 +168,7 @@ func (o *tokenOutcome) describe(shares []share) {
 			if n > 0 {
 				text += fmt.Sprintf(", %d to be borrowed from %s", n, sh.pool.sources[j].text())
 				changes = append(changes, fmt.Sprintf("%s must grant %d %s", sh.pool.sources[j].offer.Provider, n, sh.pool.resource.Name))
+				o.awaits = append(o.awaits, sh.pool.resource.Name+" to be borrowed from "+sh.pool.sources[j].text())
 				o.code = WaitBorrow
 			}
 		}

@@ -12,6 +12,10 @@ type Result struct {
 	// Idle has one entry per resource with idle units, ordered by resource, and
 	// then one per idle host, ordered by host.
 	Idle []cluster.IdleSupply `json:"idle"`
+	// Halves are what is kept for jobs that wait for the rest of what they need, which
+	// is on its way or about to be asked for; one entry per resource, ordered, and then
+	// one per host without a job.
+	Halves []cluster.Half `json:"halves,omitempty"`
 	// Clocks are the idle clocks after this session, by resource.
 	Clocks map[string]cluster.IdleClock `json:"clocks"`
 	// Unplaced names every job that stays waiting, once, but arrays where their

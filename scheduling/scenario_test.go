@@ -36,6 +36,13 @@ func render(r Result) string {
 	for _, d := range r.Demand {
 		fmt.Fprintf(&b, "demand: %d %s from %s at %s, because %s\n", d.Units, d.What(), d.Provider, d.Price, d.Reason)
 	}
+	for _, h := range r.Halves {
+		what := fmt.Sprintf("%d %s", h.Units, h.Resource)
+		if h.Host != "" {
+			what = h.Host + madeFrom(h.Template)
+		}
+		fmt.Fprintf(&b, "kept: %s for %s, awaiting %s\n", what, who(Unplaced{Jobs: h.Jobs, Count: h.Count}), strings.Join(h.Awaits, ", "))
+	}
 	for _, idle := range r.Idle {
 		if idle.Host != "" {
 			fmt.Fprintf(&b, "idle: %s%s since %s\n", idle.Host, madeFrom(idle.Template), idle.Since.Clock())

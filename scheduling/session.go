@@ -38,6 +38,7 @@ type session struct {
 	classes  []*class // those with waiting jobs that could ever run
 	verdicts []verdict
 	heldBack []heldJob
+	halves   halves
 }
 
 // realShelf is the hosts of one kind that take jobs, the fullest first.

@@ -69,11 +69,14 @@ func (l *timeline) unite(i int) {
 	}
 }
 
-// least answers the smallest value of the first dimension.
+// least answers the smallest value of the first dimension, but for what is kept until
+// jobs without a time limit have ended: nobody knows when, and till then it costs.
 func (l *timeline) least() int64 {
 	least := l.free[0]
-	for i := range l.at {
-		least = min(least, l.free[i*l.dims])
+	for i, t := range l.at {
+		if t < forever {
+			least = min(least, l.free[i*l.dims])
+		}
 	}
 	return least
 }

@@ -160,12 +160,17 @@ func (s *session) hostLatency(c *class) (latency cluster.Duration, possible bool
 // takePromised keeps the hosts and tokens that jobs have early reservations for
 // out of what others may count on, and the hosts of those who have nothing else.
 func (s *session) takePromised() {
+	s.halves.reset()
 	for _, c := range s.classes {
-		for _, p := range c.promises[:c.pass.skipped] {
+		for i, p := range c.promises[:c.pass.skipped] {
 			s.keepHosts(c, p)
+			var held []heldUnits
 			for _, n := range c.choices[p.choice] {
-				s.pools[n.pool].keepFor(n.units)
+				if free := s.pools[n.pool].keepFor(n.units); free > 0 {
+					held = append(held, heldUnits{int64(n.pool), free})
+				}
 			}
+			s.keepPromised(c, int64(i), held)
 		}
 		if c.pass.hopeless {
 			s.keepPromises(c)
@@ -199,6 +204,7 @@ func (s *session) finishSupply() {
 			sp.count(g.load, onComing, 0, 1, s.e.expected[sp.coming[k].hosts[i]].Expected)
 		}
 	}
+	s.findKept()
 }
 
 // count adds a group of hosts to the tallies of what is on them.

@@ -39,7 +39,14 @@ type scene struct {
 	sessions, surveys, ensured time.Duration
 	resources                  []cluster.SharedResource
 	lenders                    []string // their names
-	// mortal lets loans' workflows be terminated by the signal "terminate".
+	makers                     []string // their names
+	hosts                      cluster.HostRules
+	orphanGrace                time.Duration
+	// bare is a cluster without a host of its own.
+	bare bool
+	// authority makes the certificates of hosts that join with their tokens.
+	authority *pki.Authority
+	// mortal lets workflows of loans and hosts be terminated by the signal "terminate".
 	mortal bool
 }
 
@@ -79,6 +86,7 @@ type world struct {
 	store   *store.Store
 	service *controller.Service
 	lenders map[string]*lender.Lender
+	yard
 	// commitFails, where set, is how the controller answers every commit.
 	commitFails error
 
@@ -98,12 +106,14 @@ type job struct {
 	runs    time.Duration // 0: until it is ended by hand
 	started time.Duration
 	ended   bool
+	// starts counts the starts on elastic hosts.
+	starts int
 }
 
 // play plays a world to its end. The script says what happens from outside.
 func play(t *testing.T, s scene, script func(*world)) *world {
 	t.Helper()
-	w := &world{scene: s, lenders: map[string]*lender.Lender{}, jobs: map[int64]*job{}}
+	w := &world{scene: s, lenders: map[string]*lender.Lender{}, jobs: map[int64]*job{}, yard: newYard()}
 	s.Limit = s.lasts + time.Minute
 	report := timeskip.Run(t, s.Options, func(t *testing.T, h *timeskip.Harness) {
 		w.t, w.h = t, h
@@ -117,6 +127,7 @@ func play(t *testing.T, s scene, script func(*world)) *world {
 }
 
 func (w *world) build() {
+	w.authority = w.scene.authority
 	w.open()
 	for _, name := range w.scene.lenders {
 		l := &lender.Lender{Now: w.h.Now, Offers: []lender.Offer{{Resource: "vcs", Capacity: 8, Price: 250_000}}}
@@ -124,6 +135,7 @@ func (w *world) build() {
 		w.lenders[name] = l
 	}
 	w.register()
+	w.buildMakers()
 	for _, name := range w.scene.lenders {
 		w.must(w.h.Start(workflows.ProviderID(name), workflows.ProviderName,
 			workflows.Provider{Name: name, SurveyEvery: cluster.DurationOf(w.scene.surveys)}))
@@ -139,13 +151,20 @@ func (w *world) open() {
 	w.t.Cleanup(func() { w.must(st.Close()) })
 	w.store, w.revision = st, 0
 	w.configure(w.scene.resources...)
+	if w.scene.bare {
+		return
+	}
 	w.must(w.service.Join(w.t.Context(), nodePeer, api.JoinHost{CPUs: 1000, MemoryMB: 1 << 20}))
 }
 
 // configure starts the controller, or starts it anew, with these resources.
 func (w *world) configure(resources ...cluster.SharedResource) {
 	config := controller.Config{
-		Cluster: "east", SessionInterval: cluster.DurationOf(w.scene.sessions), Resources: resources, Providers: w.scene.lenders,
+		Cluster: "east", SessionInterval: cluster.DurationOf(w.scene.sessions), Resources: resources,
+		Providers: slices.Concat(w.scene.lenders, w.scene.makers), Hosts: w.scene.hosts,
+	}
+	if w.authority != nil {
+		config.Authority = w.authority
 	}
 	var err error
 	w.service, err = controller.NewService(w.t.Context(), config, w.store, w.now, slog.New(slog.DiscardHandler))
@@ -179,7 +198,8 @@ func (r registry) RegisterActivityWithOptions(fn any, o activity.RegisterOptions
 func (w *world) register() {
 	r := registry{h: w.h}
 	if w.scene.mortal {
-		r.h.RegisterWorkflow(mortal, workflows.LoanName)
+		r.h.RegisterWorkflow(mortal(workflows.LoanWorkflow), workflows.LoanName)
+		r.h.RegisterWorkflow(mortal(workflows.HostWorkflow), workflows.HostName)
 		r.h.RegisterWorkflow(workflows.ProviderWorkflow, workflows.ProviderName)
 	} else {
 		worker.RegisterWorkflows(r)
@@ -204,6 +224,9 @@ func (w *world) register() {
 }
 
 func (w *world) provider(name string) *activities.Provider {
+	if m := w.makers[name]; m != nil {
+		return &activities.Provider{Script: m, Hosts: gate{w}}
+	}
 	return &activities.Provider{Script: w.lenders[name]}
 }
 
@@ -212,7 +235,13 @@ type books struct{ w *world }
 
 const provisioner = "provisioner/p1"
 
+// errDown is what comes of calling a controller that is down.
+var errDown = errors.New("connection refused")
+
 func write[I any](ctx context.Context, b books, in I, do func(context.Context, string, I) (api.Written, error)) (api.Written, error) {
+	if b.w.down {
+		return api.Written{}, errDown
+	}
 	out, err := do(ctx, provisioner, in)
 	b.w.kick()
 	return out, overHTTP(err)
@@ -255,18 +284,27 @@ func (b books) Confirm(ctx context.Context, in api.ConfirmLoan) (api.Written, er
 }
 
 func (b books) PublishCatalog(ctx context.Context, provider string, c api.Catalog) error {
+	if b.w.down {
+		return errDown
+	}
 	err := b.w.service.PublishCatalog(ctx, provisioner, provider, c)
 	b.w.kick()
 	return overHTTP(err)
 }
 
 func (b books) WriteHost(ctx context.Context, in api.WriteHost) (api.HostWritten, error) {
+	if b.w.down {
+		return api.HostWritten{}, errDown
+	}
 	written, err := b.w.service.WriteHost(ctx, provisioner, in)
 	b.w.kick()
 	return written, overHTTP(err)
 }
 
 func (b books) ProviderView(ctx context.Context, provider string, ask []string) (api.ProviderView, error) {
+	if b.w.down {
+		return api.ProviderView{}, errDown
+	}
 	v, err := b.w.service.ProviderView(ctx, provider, ask)
 	return v, overHTTP(err)
 }
@@ -288,7 +326,11 @@ func (s starts) StartLoan(_ context.Context, r cluster.LoanRequest) error {
 }
 
 func (s starts) StartHost(_ context.Context, r cluster.HostRequest) error {
-	return s.started(s.w.h.StartWith(rejectDuplicate, r.ID, workflows.HostName, workflows.Host{Request: r}))
+	return s.startHost(workflows.Host{Request: r}, rejectDuplicate)
+}
+
+func (s starts) startHost(h workflows.Host, options workflow.ChildWorkflowOptions) error {
+	return s.started(s.w.h.StartWith(options, h.Request.ID, workflows.HostName, h))
 }
 
 func (s starts) start(l workflows.Loan, options workflow.ChildWorkflowOptions) error {
@@ -306,6 +348,10 @@ func (s starts) started(err error) error {
 
 // ensure makes sure of every story, as the provisioner does now and then.
 func (w *world) ensure() {
+	if w.down {
+		return
+	}
+	w.ensureHosts()
 	for _, name := range w.scene.lenders {
 		w.must(w.h.Signal(workflows.ProviderID(name), workflows.SignalCatalogChanged,
 			workflows.Changed{SurveyEvery: cluster.DurationOf(w.scene.surveys)}))
@@ -328,9 +374,23 @@ func (w *world) kick() {
 // session runs a session, and carries on what it decided.
 func (w *world) session() {
 	w.kicked = false
-	_, err := w.service.Assignments(w.t.Context(), ended(), nodePeer, -1) // the host's sign of life
-	w.must(err)
+	if w.down {
+		return
+	}
+	if !w.scene.bare {
+		_, err := w.service.Assignments(w.t.Context(), ended(), nodePeer, -1) // the host's sign of life
+		w.must(err)
+	}
+	w.askForJobs()
 	w.must(w.service.Session(w.t.Context()))
+	w.askForJobs()
+	if !w.deaf {
+		w.carryOn()
+	}
+}
+
+// carryOn carries on what changed in the controller, as the provisioner's bridge does.
+func (w *world) carryOn() {
 	var told []string
 	for _, c := range w.read(w.revision) {
 		w.revision = c.Revision
@@ -340,6 +400,8 @@ func (w *world) session() {
 		case c.Kind == api.KindDemand && !slices.Contains(told, c.Subject):
 			told = append(told, c.Subject)
 			w.must(w.h.Signal(workflows.ProviderID(c.Subject), workflows.SignalDemand, struct{}{}))
+		default:
+			w.tellHost(c)
 		}
 	}
 }
@@ -445,6 +507,8 @@ func (w *world) remember() {
 	loans, err := w.service.Loans(w.t.Context(), true)
 	w.must(err)
 	w.loans = loans
+	w.rowsOfHosts, err = w.service.ElasticHosts(w.t.Context(), true)
+	w.must(err)
 	w.judge()
 }
 
@@ -535,17 +599,19 @@ func (w *world) same(what string, got []string, want ...string) {
 	}
 }
 
-// mortal is a loan's workflow that can be terminated by hand: it ends on the
+// mortal is a story's workflow that can be terminated by hand: it ends on the
 // spot, whatever it was about.
-func mortal(ctx workflow.Context, l workflows.Loan) (err error) {
-	over := false
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		err = workflows.LoanWorkflow(ctx, l)
-		over = true
-	})
-	terminate := workflow.GetSignalChannel(ctx, "terminate")
-	if e := workflow.Await(ctx, func() bool { return over || terminate.ReceiveAsync(nil) }); e != nil {
-		return e
+func mortal[S any](story func(workflow.Context, S) error) func(workflow.Context, S) error {
+	return func(ctx workflow.Context, s S) (err error) {
+		over := false
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			err = story(ctx, s)
+			over = true
+		})
+		terminate := workflow.GetSignalChannel(ctx, "terminate")
+		if e := workflow.Await(ctx, func() bool { return over || terminate.ReceiveAsync(nil) }); e != nil {
+			return e
+		}
+		return err
 	}
-	return err
 }

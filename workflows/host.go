@@ -36,6 +36,9 @@ const (
 	// drainLook is how often at most a draining host is looked at that no one said
 	// to be empty.
 	drainLook = 5 * cluster.Minute
+	// keptLook is how often the row of a host is looked at that an operator keeps,
+	// should its release not have been heard of.
+	keptLook = cluster.Hour
 )
 
 // ResumeHost answers the story of a host of which only the ledger's row is left,
@@ -122,6 +125,11 @@ func (h *Host) write(env HostEnv, in api.WriteHost) (api.HostWritten, bool) {
 	h.Step++
 	in.Host, in.Step = h.Request.ID, h.Step
 	w := env.WriteHost(in)
+	if w.Refusal == nil && !landed(in, w.Host) { // the step was another write's
+		h.Step++
+		in.Step = h.Step
+		w = env.WriteHost(in)
+	}
 	if w.Refusal == nil {
 		h.Row = w.Host
 		return w, true
@@ -143,6 +151,27 @@ func (h *Host) write(env HostEnv, in api.WriteHost) (api.HostWritten, bool) {
 		h.Row = w.Host
 	}
 	return w, true
+}
+
+// landed tells whether a row is as it is after a write.
+func landed(in api.WriteHost, row cluster.ElasticHost) bool {
+	switch {
+	case in.Expect != nil:
+		return row.State != cluster.HostRequested
+	case in.Lapse != nil:
+		return row.State != cluster.HostExpected && !row.State.Here()
+	case in.Drain != nil:
+		return row.Drain != nil || !row.State.Here()
+	case in.Undrain != nil:
+		return row.Drain == nil
+	case in.Keep != nil:
+		return row.Keep != nil
+	case in.Release != nil:
+		return row.Keep == nil
+	case in.StopJobs != nil:
+		return row.Drain != nil && row.Drain.Requeued > 0
+	}
+	return in.Intend != nil || in.Fence || !row.State.Open()
 }
 
 // surrender gives the machine back without the ledger, which does not carry it.
@@ -194,9 +223,15 @@ func (h *Host) refused(env HostEnv, o providers.Outcome) {
 	if o.Status != "" {
 		refuse.Why = words(o)
 	}
-	switch _, ok := h.write(env, api.WriteHost{Refuse: &refuse}); {
+	h.end(env, api.WriteHost{Refuse: &refuse})
+}
+
+// end writes what closes the row. Where the row is another than the story
+// remembers and stays open, the story goes on from it.
+func (h *Host) end(env HostEnv, in api.WriteHost) {
+	switch _, ok := h.write(env, in); {
 	case !ok:
-	case h.Row.State.Open(): // the step was another write's
+	case h.Row.State.Open():
 		*h = ResumeHost(h.Row)
 	default:
 		h.turn(Closed)
@@ -208,14 +243,11 @@ func (h *Host) refused(env HostEnv, o providers.Outcome) {
 func (h *Host) expect(env HostEnv) {
 	machine := h.Machines[0]
 	w, ok := h.write(env, api.WriteHost{Expect: &api.ExpectHost{Instance: machine.ID, Name: machine.Name}})
-	switch {
-	case !ok:
+	if !ok {
 		return
-	case w.Refusal != nil:
+	}
+	if w.Refusal != nil {
 		h.surrender("the machine could not be expected: " + w.Refusal.Text)
-		return
-	case !h.Row.State.Open(): // the step was another write's
-		h.surrender("the ledger has closed the host")
 		return
 	}
 	h.giveMore(env, h.Machines)
@@ -307,7 +339,5 @@ func (h *Host) back(env HostEnv) {
 		in = api.WriteHost{Confirm: true}
 	}
 	h.Machines = nil
-	if _, ok := h.write(env, in); ok {
-		h.turn(Closed)
-	}
+	h.end(env, in)
 }

@@ -11,8 +11,13 @@ import (
 )
 
 // keep waits while the host is in the cluster: for its idleness, for the last job
-// of a drain, for a deadline, and does what is due.
+// of a drain, for a deadline, and does what is due. Where the ledger has gone on
+// without the story, the story goes on from the row.
 func (h *Host) keep(env HostEnv) {
+	if !h.Row.State.Here() {
+		*h = ResumeHost(h.Row)
+		return
+	}
 	if !h.AskNow {
 		waitsFor, until := h.next()
 		h.show(env, waitsFor, until)
@@ -37,7 +42,7 @@ func (h *Host) next() (waitsFor string, until cluster.Time) {
 		}
 		return "the last job", h.Next
 	case r.Keep != nil:
-		return "its release by an operator", 0
+		return "its release by an operator", h.Next
 	}
 	if end := h.lifetime(); end > 0 && end <= h.Next {
 		return "the end of its lifetime", end
@@ -89,6 +94,8 @@ func (h *Host) fence(env HostEnv) {
 	now := env.Now()
 	h.Tries++
 	switch {
+	case h.Row.State == cluster.HostJoined && h.Row.Keep != nil:
+		h.Next = now.Add(keptLook)
 	case w.Refusal == nil && h.Row.Drain == nil && h.Row.AskAgain > now:
 		h.Tries, h.Next = 0, h.Row.AskAgain
 	default:

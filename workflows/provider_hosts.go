@@ -37,27 +37,26 @@ func (p *Provider) provision(env ProviderEnv, view policy.HostView) {
 	for plans := policy.Provision(view, env.Now()); len(plans) > 0; plans = policy.Provision(view, env.Now()) {
 		for _, plan := range plans {
 			env.StartHosts(h.begin(p.Name, plan, view.Made[plan.Template.Name], env.Now()))
-			for i, d := range view.Demand {
-				if d.Template == plan.Template.Name {
-					view.Demand[i].Units -= plan.Hosts
-				}
-			}
 		}
+		view = view.Without(plans)
 	}
 }
 
 // underway answers how many hosts of a template were started and are not in the
-// books yet. Those that do not show within a time never will.
+// books yet. Those that do not show within a time are counted out, until they do.
 func (h *ProviderHosts) underway(template string, made int64, now cluster.Time) int64 {
-	n := max(h.Numbers[template]-h.Vanished[template]-made, 0)
-	if n > 0 && now.Sub(h.Begun[template]) > startingFor {
+	absent := max(h.Numbers[template]-made, 0)
+	vanished := min(h.Vanished[template], absent)
+	if now.Sub(h.Begun[template]) > startingFor {
+		vanished = absent
+	}
+	if vanished != h.Vanished[template] {
 		if h.Vanished == nil {
 			h.Vanished = map[string]int64{}
 		}
-		h.Vanished[template] += n
-		return 0
+		h.Vanished[template] = vanished
 	}
-	return n
+	return absent - vanished
 }
 
 // begin numbers the hosts of a plan.

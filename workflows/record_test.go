@@ -68,32 +68,38 @@ func (w want) fits(events int, text string) bool {
 // TestRecord runs a small cluster at a real server, with real scripts, until it
 // has the histories that are wanted, and writes them.
 func TestRecord(t *testing.T) {
-	r := &recorder{t: t, folder: t.TempDir(), bin: os.Getenv("XCE_BIN")}
-	if r.bin == "" {
-		r.bin = filepath.Join("..", "bin")
-	}
-	var err error
-	if r.bin, err = filepath.Abs(r.bin); err != nil {
-		t.Fatal(err)
-	}
+	r := newRecorder(t)
 	r.startTemporal()
-	r.startController()
-	r.startProvisioner()
+	r.startController(controller.Config{
+		Providers: []string{"pool-a", "pool-b"}, Resources: []cluster.SharedResource{elastic("vcs", "pool-a"), elastic("spice", "pool-b")},
+	})
+	r.must(r.service.Join(t.Context(), node, api.JoinHost{CPUs: 1000, MemoryMB: 1 << 20}))
+	r.startProvisioner(
+		r.pool("pool-a", "vcs", nil),
+		r.pool("pool-b", "spice", map[string]string{"XCE_POOL_PENDING_MS": "1500", "XCE_POOL_FAIL": "5"}),
+	)
 	go r.work()
+	r.record(wanted)
+}
+
+// record waits for the histories that are wanted, and writes them.
+func (r *recorder) record(wanted map[string]want) {
 	found := map[string]*history.History{}
 	for deadline := time.Now().Add(4 * time.Minute); len(found) < len(wanted) && time.Now().Before(deadline); {
 		time.Sleep(2 * time.Second)
-		r.search(found)
+		r.search(wanted, found)
 	}
 	for name := range wanted {
 		h := found[name]
 		if h == nil {
-			t.Errorf("no history of %s came to be", name)
+			r.t.Errorf("no history of %s came to be", name)
 			continue
 		}
 		r.write(name, h)
 	}
 }
+
+var node = pki.Peer{Role: string(api.HostRole), Name: "node1"}
 
 type recorder struct {
 	t           *testing.T
@@ -102,6 +108,18 @@ type recorder struct {
 	temporal    client.Client
 	service     *controller.Service
 	controller  *api.Client
+}
+
+func newRecorder(t *testing.T) *recorder {
+	r := &recorder{t: t, folder: t.TempDir(), bin: os.Getenv("XCE_BIN")}
+	if r.bin == "" {
+		r.bin = filepath.Join("..", "bin")
+	}
+	var err error
+	if r.bin, err = filepath.Abs(r.bin); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 const namespace = "record"
@@ -163,7 +181,7 @@ func elastic(name, lender string) cluster.SharedResource {
 	return cluster.SharedResource{Name: name, Owned: 2, Elastic: &cluster.Elastic{Lenders: []string{lender}, MaxBorrowed: 6, IdleTime: 3 * cluster.Second}}
 }
 
-func (r *recorder) startController() {
+func (r *recorder) startController(config controller.Config) {
 	ctx, stop := context.WithCancel(context.Background())
 	folder := filepath.Join(r.folder, "pki")
 	ca, err := pki.OpenAuthority(folder)
@@ -172,12 +190,9 @@ func (r *recorder) startController() {
 	r.must(ca.Issue("provisioner", pki.Peer{Role: string(api.Provisioner), Name: "p1"}))
 	st, err := store.Open(ctx, store.Memory)
 	r.must(err)
-	r.service, err = controller.NewService(ctx, controller.Config{
-		Cluster: "east", SessionInterval: cluster.Second, Providers: []string{"pool-a", "pool-b"},
-		Resources: []cluster.SharedResource{elastic("vcs", "pool-a"), elastic("spice", "pool-b")},
-	}, st, func() cluster.Time { return cluster.TimeOf(time.Now()) }, slog.New(slog.DiscardHandler))
+	config.Cluster, config.SessionInterval = "east", cluster.Second
+	r.service, err = controller.NewService(ctx, config, st, func() cluster.Time { return cluster.TimeOf(time.Now()) }, slog.New(slog.DiscardHandler))
 	r.must(err)
-	r.must(r.service.Join(ctx, "host/node1", "node1", api.JoinHost{CPUs: 1000, MemoryMB: 1 << 20}))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	r.must(err)
 	serverTLS, err := pki.In(folder, "controller").Server()
@@ -215,13 +230,10 @@ func (r *recorder) pool(name, resource string, environment map[string]string) wo
 	return worker.Provider{Name: name, Script: runner, SurveyEvery: 2 * cluster.Second}
 }
 
-func (r *recorder) startProvisioner() {
+func (r *recorder) startProvisioner(providers ...worker.Provider) {
 	app := fx.New(fx.NopLogger, worker.Module(worker.Options{
 		Temporal: r.options, Controller: r.controller, Log: slog.New(slog.DiscardHandler),
-		Providers: []worker.Provider{
-			r.pool("pool-a", "vcs", nil),
-			r.pool("pool-b", "spice", map[string]string{"XCE_POOL_PENDING_MS": "1500", "XCE_POOL_FAIL": "5"}),
-		},
+		Providers: providers,
 	}))
 	r.must(app.Err())
 	r.must(app.Start(context.Background()))
@@ -253,10 +265,10 @@ func (r *recorder) capacity(units int) {
 
 // endJobs ends the jobs that ran long enough; asking for them is the host's sign of life.
 func (r *recorder) endJobs(ctx context.Context, runs time.Duration) {
-	assigned, _ := r.service.Assignments(ctx, ctx, "node1", -1)
+	assigned, _ := r.service.Assignments(ctx, ctx, node, -1)
 	for _, j := range assigned.Jobs {
 		if time.Since(j.Started.Std()) > runs {
-			_ = r.service.EndJob(ctx, "host/node1", "node1", j.ID, api.JobEnd{State: cluster.JobDone, Why: "done"})
+			_ = r.service.EndJob(ctx, node, j.ID, api.JobEnd{State: cluster.JobDone, Why: "done"})
 		}
 	}
 }
@@ -280,7 +292,7 @@ func (r *recorder) wish(ctx context.Context, starts *starter.Client, n int) {
 var readable = temporalproto.CustomJSONMarshalOptions{Metadata: map[string]any{common.EnablePayloadShorthandMetadataKey: true}}
 
 // search looks for the histories that are wanted and not found yet.
-func (r *recorder) search(found map[string]*history.History) {
+func (r *recorder) search(wanted map[string]want, found map[string]*history.History) {
 	list, err := r.temporal.ListWorkflow(r.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace})
 	r.must(err)
 	for _, e := range list.Executions {

@@ -8,11 +8,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller"
 	"xce.internal/elastic/controller/api"
-	"xce.internal/elastic/starter"
 	"xce.internal/elastic/workflows"
 )
 
@@ -77,25 +76,40 @@ func newStatus() *cobra.Command {
 }
 
 func statusTable(t *table, st api.Status) {
+	haltRow(t, st.Halt)
 	t.row("RESOURCE", "TOTAL", "OWNED", "BORROWED", "LENT", "REQUESTED", "RETURNING", "IN USE", "KEPT BACK", "IDLE", "IDLE SINCE", "OVERDRAFT", "OBSERVED IN USE")
 	for _, r := range st.Resources {
 		t.row(r.Name, r.Total, r.Owned, r.Borrowed, r.Lent, r.Requested, r.Returning, r.InUse, r.KeepBack, r.Idle, stamp(r.IdleSince), r.Overdraft, observed(r.Observed))
 	}
 	t.row()
-	t.row("LENDER", "RESOURCE", "HEADROOM", "PRICE/H", "MINIMUM HOLD", "BILLING STEP", "PUBLISHED", "REFUSALS", "LEFT ALONE UNTIL")
-	for _, o := range st.Offers {
-		t.row(o.Provider, o.Resource, o.Headroom, o.Price, o.MinimumHold, o.BillingStep, stamp(o.Published), o.Refusals, stamp(o.BackoffUntil))
-	}
+	offerTable(t, st.Offers)
 	t.row()
-	t.row("HOST", "UP", "CPUS", "FREE", "JOBS", "LAST SEEN", "IDLE SINCE", "ALSO FREE", "FEATURES")
+	t.row("HOST", "UP", "STATE", "CPUS", "FREE", "JOBS", "LAST SEEN", "IDLE SINCE", "ALSO FREE", "FEATURES")
 	for _, h := range st.Hosts {
-		t.row(h.Name, h.Up, h.CPUs, h.FreeCPUs, h.Jobs, stamp(h.LastSeen), stamp(h.IdleSince), dash(countList(h.FreeCountables)), dash(strings.Join(h.FeatureNames(), ",")))
+		t.row(h.Name, h.Up, controller.OutlookOf(h, st.Now).State, h.CPUs, h.FreeCPUs, h.Jobs, stamp(h.LastSeen), stamp(h.IdleSince), dash(countList(h.FreeCountables)), dash(strings.Join(h.FeatureNames(), ",")))
 	}
+	troubledRows(t, st)
 	t.row()
 	for _, d := range st.Demand {
 		t.sentence(wrapped, fmt.Sprintf("demand: %d %s from %s: %s", d.Units, d.What(), d.Provider, d.Reason))
 	}
 	t.row(fmt.Sprintf("jobs: %d waiting, %d running, %d done, %d failed", st.Jobs.Waiting, st.Jobs.Running, st.Jobs.Done, st.Jobs.Failed))
+}
+
+// troubledRows say more of the hosts that get no new jobs, or are kept.
+func troubledRows(t *table, st api.Status) {
+	said := false
+	for _, h := range st.Hosts {
+		line := lineOf(h, st.Now)
+		if line.State == string(cluster.HostJoined) {
+			continue
+		}
+		if !said {
+			t.row()
+		}
+		said = true
+		t.sentence(wrapped, fmt.Sprintf("%s is %s: waits for %s", h.Name, line.State, line.outlook()))
+	}
 }
 
 func observed(all []api.ObservedStatus) string {
@@ -139,21 +153,13 @@ func newReturn() *cobra.Command {
 	units := cmd.Flags().Int64("units", 0, "how many (default all that the loan has)")
 	format := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := load(cmd)
+		stories, closeStories, err := dialStarter(cmd)
 		if err != nil {
 			return err
 		}
-		options, err := temporalOptions(c, logger(c))
-		if err != nil {
-			return err
-		}
-		connection, err := client.DialContext(cmd.Context(), options)
-		if err != nil {
-			return fmt.Errorf("connect to Temporal at %s: %w", options.HostPort, err)
-		}
-		defer connection.Close()
+		defer closeStories()
 		wish := workflows.ReturnUnits{Units: *units, By: whoami()}
-		returned, err := starter.New(connection).Return(cmd.Context(), args[0], uuid.NewString(), wish)
+		returned, err := stories.Return(cmd.Context(), args[0], uuid.NewString(), wish)
 		if err != nil {
 			return err
 		}
@@ -167,13 +173,13 @@ func newReturn() *cobra.Command {
 
 func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "explain job|loan|resource ID", Short: "Say why a job waits, a loan is kept, a total is what it is",
-		Args: exactly(2, "xce-elastic explain job 17"), ValidArgs: []string{"job", "loan", "resource"},
+		Use: "explain job|loan|resource|host ID", Short: "Say why a job waits, a loan or host is kept, a total is what it is",
+		Args: exactly(2, "xce-elastic explain job 17"), ValidArgs: []string{"job", "loan", "resource", "host"},
 	}
 	format := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !slices.Contains(cmd.ValidArgs, args[0]) {
-			return fmt.Errorf("a %q cannot be explained; ask for a job, a loan or a resource", args[0])
+			return fmt.Errorf("a %q cannot be explained; ask for a job, a loan, a resource or a host", args[0])
 		}
 		c, err := loadAndConnect(cmd)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/providers/check"
+	"xce.internal/elastic/providers/hostfactory"
 )
 
 func newProvider() *cobra.Command {
@@ -23,32 +24,48 @@ func newProvider() *cobra.Command {
 
 func newProviderCheck() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "check SCRIPT", Short: "Exercise a provider script and say what is right and what is wrong", Args: exactly(1, "xce-elastic provider check bin/pool"),
+		Use: "check SCRIPT | check --hostfactory FOLDER", Short: "Exercise a provider script or plug-in and say what is right and what is wrong",
 		Long: "Exercise every verb of a provider script, also wrongly and several at once, and say what is right,\n" +
 			"what is wrong and how to mend it. It asks for one or two tokens or hosts and gives them back; the hosts\n" +
-			"are told to join where nobody answers.",
-		Example: "  xce-elastic provider check -e XCE_POOL_FILE=pool.json -e XCE_POOL_CLUSTER=test bin/pool",
+			"are told to join where nobody answers. With --hostfactory it exercises the five scripts of a plug-in of\n" +
+			"LSF's resource connector or Symphony's HostFactory; it asks for one machine and gives it back.",
+		Example: "  xce-elastic provider check -e XCE_POOL_FILE=pool.json -e XCE_POOL_CLUSTER=test bin/pool\n" +
+			"  xce-elastic provider check --hostfactory aws/scripts --conf aws/conf --flavour lsf",
 	}
-	environment := cmd.Flags().StringArrayP("environment", "e", nil, "NAME=VALUE for the script, or NAME to hand on this program's own (for secrets); repeatable")
-	limit := cmd.Flags().Duration("time-limit", 30*time.Second, "time limit of one call")
+	flags := cmd.Flags()
+	environment := flags.StringArrayP("environment", "e", nil, "NAME=VALUE for the script, or NAME to hand on this program's own (for secrets); repeatable")
+	limit := flags.Duration("time-limit", 30*time.Second, "time limit of one call")
+	var plugin hostfactory.Spec
+	flags.StringVar(&plugin.Scripts, "hostfactory", "", "folder of a plug-in's five scripts")
+	flags.StringVar((*string)(&plugin.Flavour), "flavour", string(hostfactory.LSF), "whose conventions the plug-in expects: lsf or symphony")
+	flags.StringVar(&plugin.Conf, "conf", "", "the plug-in's folder of configuration")
+	flags.StringVar(&plugin.Work, "work", "", "its folder of records; without, it gets one for the check that is removed afterwards")
+	patience := flags.Duration("patience", 10*time.Minute, "how long a plug-in's machine may take to come, and to go")
 	format := outputFlag(cmd)
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if plugin.Scripts != "" {
+			return cobra.NoArgs(cmd, args)
+		}
+		return exactly(1, "xce-elastic provider check bin/pool")(cmd, args)
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		spec := providers.Spec{Name: filepath.Base(args[0]), Script: args[0], Environment: map[string]string{}, TimeLimit: *limit}
-		for _, line := range *environment {
-			name, value, given := strings.Cut(line, "=")
-			if !given {
-				value, given = os.LookupEnv(name)
-			}
-			if !given || name == "" {
-				return fmt.Errorf("--environment %s: write NAME=VALUE, or set the variable", name)
-			}
-			spec.Environment[name] = value
+		settings, err := settingsOf(*environment)
+		if err != nil {
+			return err
 		}
 		progress := cmd.OutOrStdout()
 		if *format != "table" {
 			progress = io.Writer(os.Stderr)
 		}
-		report, err := check.Run(cmd.Context(), spec, progress)
+		var report check.Report
+		if plugin.Scripts != "" {
+			spec := hostfactory.CheckSpec(plugin.Scripts, plugin.Flavour)
+			spec.Conf, spec.Work, spec.Environment, spec.TimeLimit = plugin.Conf, plugin.Work, settings, *limit
+			report, err = hostfactory.Check(cmd.Context(), spec, *patience, progress)
+		} else {
+			spec := providers.Spec{Name: filepath.Base(args[0]), Script: args[0], Environment: settings, TimeLimit: *limit}
+			report, err = check.Run(cmd.Context(), spec, progress)
+		}
 		if err != nil {
 			return err
 		}
@@ -63,6 +80,22 @@ func newProviderCheck() *cobra.Command {
 		return nil
 	}
 	return cmd
+}
+
+// settingsOf reads lines NAME=VALUE, or NAME for a variable of our own.
+func settingsOf(lines []string) (map[string]string, error) {
+	settings := map[string]string{}
+	for _, line := range lines {
+		name, value, given := strings.Cut(line, "=")
+		if !given {
+			value, given = os.LookupEnv(name)
+		}
+		if !given || name == "" {
+			return nil, fmt.Errorf("--environment %s: write NAME=VALUE, or set the variable", name)
+		}
+		settings[name] = value
+	}
+	return settings, nil
 }
 
 func newConfig() *cobra.Command {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
 
+	"xce.internal/elastic/activities"
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/cmd/xce-elastic/config"
 	"xce.internal/elastic/controller"
@@ -22,6 +23,7 @@ import (
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/providers"
+	"xce.internal/elastic/providers/hostfactory"
 	"xce.internal/elastic/worker"
 )
 
@@ -119,6 +121,14 @@ func newWorker() *cobra.Command {
 	return cmd
 }
 
+// scriptOf answers a provider's script, or the adapter of its plug-in.
+func scriptOf(p config.Provider, log *slog.Logger) (activities.Script, error) {
+	if spec, plugin := p.Plugin(); plugin {
+		return hostfactory.New(spec, log)
+	}
+	return providers.NewRunner(p.Spec(), log)
+}
+
 // stopWithin limits the provisioner's stop, which waits for scripts.
 const stopWithin = 30 * time.Second
 
@@ -137,9 +147,9 @@ func runWorker(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}
 	options := worker.Options{Temporal: temporal, Controller: client, Address: c.Controller.Address, AuthorityPEM: authority, Log: log}
 	for _, p := range c.Providers {
-		script, err := providers.NewRunner(p.Spec(), log)
+		script, err := scriptOf(p, log)
 		if err != nil {
-			return fmt.Errorf("provider %s: %w", p.Name, err)
+			return err
 		}
 		options.Providers = append(options.Providers, worker.Provider{Name: p.Name, Script: script, SurveyEvery: p.SurveyEvery, OrphanGrace: p.OrphanGrace})
 	}

@@ -17,7 +17,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newRoot().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "xce-elastic:", err)
+		fmt.Fprintln(os.Stderr, "xce-elastic:", visibleLines(err.Error()))
 		os.Exit(1)
 	}
 }

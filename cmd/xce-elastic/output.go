@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -20,11 +23,24 @@ import (
 // outputFormat is the value of the flag -o.
 type outputFormat string
 
-// outputFlag adds -o to a command.
+// outputFlag adds -o to a command, and --json for the form that programs read.
 func outputFlag(cmd *cobra.Command) *outputFormat {
 	format := outputFormat("table")
 	cmd.Flags().VarP(&format, "output", "o", "output format: table, json or yaml")
+	cmd.Flags().BoolFunc("json", "the same as -o json", format.orJSON)
 	return &format
+}
+
+// orJSON takes what --json says.
+func (f *outputFormat) orJSON(text string) error {
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return errors.New("write true or false")
+	}
+	if on {
+		*f = "json"
+	}
+	return nil
 }
 
 // String implements pflag.Value.
@@ -48,9 +64,7 @@ func (f *outputFormat) print(cmd *cobra.Command, value any, rows func(*table)) e
 	out := cmd.OutOrStdout()
 	switch *f {
 	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(value)
+		return printJSON(out, value)
 	case "yaml":
 		return printYAML(out, value)
 	}
@@ -58,6 +72,34 @@ func (f *outputFormat) print(cmd *cobra.Command, value any, rows func(*table)) e
 	rows(t)
 	_, err := io.WriteString(out, t.text())
 	return err
+}
+
+// printJSON prints a value.
+func printJSON(out io.Writer, value any) error {
+	text, err := safeJSON(value)
+	if err == nil {
+		_, err = io.WriteString(out, text)
+	}
+	return err
+}
+
+// safeJSON answers a value as JSON, in which what could steer a terminal is
+// escaped; it is in strings only.
+func safeJSON(value any) (string, error) {
+	var text, safe strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return "", err
+	}
+	for _, r := range text.String() {
+		if r != '\n' && steers(r) {
+			fmt.Fprintf(&safe, "\\u%04x", r)
+		} else {
+			safe.WriteRune(r)
+		}
+	}
+	return safe.String(), nil
 }
 
 // terminalWidth answers how many columns the terminal has; 0 where out is none.
@@ -75,12 +117,12 @@ func terminalWidth(out io.Writer) int {
 
 // printYAML prints a value with the names and the order that its JSON has.
 func printYAML(out io.Writer, value any) error {
-	data, err := json.Marshal(value)
+	data, err := safeJSON(value)
 	if err != nil {
 		return err
 	}
 	var node yaml.Node
-	if err := yaml.Unmarshal(data, &node); err != nil { // JSON is YAML
+	if err := yaml.Unmarshal([]byte(data), &node); err != nil { // JSON is YAML
 		return err
 	}
 	plain(&node)
@@ -211,13 +253,29 @@ func wrap(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
+// visible shows what could steer a terminal as a dot.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
+		if steers(r) {
 			return '·'
 		}
 		return r
 	}, text)
+}
+
+// steers tells whether a sign does something to a terminal instead of showing
+// there: control characters, line separators, and signs that turn the direction.
+func steers(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+}
+
+// visibleLines is visible for a text of several lines.
+func visibleLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = visible(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 // stamp answers day and time in UTC, as sentences have it.

@@ -113,18 +113,18 @@ func TestQueuesAreListedWhereAJobHasOne(t *testing.T) {
 
 func TestMisspeltCommandsAreRefusedWithThoseLikeThem(t *testing.T) {
 	for want, line := range map[string]string{
-		`^unknown command "sessoin" for "xce-elastic"; did you mean session\?$`:                     "sessoin",
-		`^unknown command "isue" for "xce-elastic cert"; did you mean issue\?$`:                     "cert isue",
-		`^unknown command "weather" for "xce-elastic"; .xce-elastic --help. lists`:                  "weather",
-		"^write `xce-elastic explain job\\|loan\\|resource ID`, as in `xce-elastic explain job 17`": "explain job",
-		"^write `xce-elastic return LOAN`, as in":                                                   "return",
-		"^write `xce-elastic owned RESOURCE UNITS`, as in":                                          "owned vcs --why x",
-		"^write `xce-elastic provider check SCRIPT`, as in":                                         "provider check",
-		`^there is no command; write it behind --`:                                                  "submit",
-		`^--state foo: there is no such state; write waiting, running, done, failed or timeout`:     "jobs --state foo",
-		`^there is no flag -o here; use --out$`:                                                     "snapshot -o x",
-		`^unknown flag: --bogus`:                                                                    "status --bogus",
-		`^--policy: "lifo" is no order; write fcfs, easy or conservative`:                           "dev --policy lifo",
+		`^unknown command "sessoin" for "xce-elastic"; did you mean session\?$`:                            "sessoin",
+		`^unknown command "isue" for "xce-elastic cert"; did you mean issue\?$`:                            "cert isue",
+		`^unknown command "weather" for "xce-elastic"; .xce-elastic --help. lists`:                         "weather",
+		"^write `xce-elastic explain job\\|loan\\|resource\\|host ID`, as in `xce-elastic explain job 17`": "explain job",
+		"^write `xce-elastic return LOAN`, as in":                                                          "return",
+		"^write `xce-elastic owned RESOURCE UNITS`, as in":                                                 "owned vcs --why x",
+		"^write `xce-elastic provider check SCRIPT":                                                        "provider check",
+		`^there is no command; write it behind --`:                                                         "submit",
+		`^--state foo: there is no such state; write waiting, running, done, failed or timeout`:            "jobs --state foo",
+		`^there is no flag -o here; use --out$`:                                                            "snapshot -o x",
+		`^unknown flag: --bogus`:                                                                           "status --bogus",
+		`^--policy: "lifo" is no order; write fcfs, easy or conservative`:                                  "dev --policy lifo",
 	} {
 		refuses(t, strings.Fields(line), want)
 	}

@@ -26,7 +26,7 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "xce-elastic",
 		Short:         "Auto resource provisioning for batch and EDA clusters",
-		Long:          "XCE Elastic borrows licence tokens when jobs wait for them, and gives back what lies idle.\nEvery loan is one durable workflow.",
+		Long:          "XCE Elastic borrows licence tokens and has hosts made when jobs wait for them, and gives back what lies idle.\nEvery loan and every host is one durable workflow.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          known,
@@ -39,10 +39,13 @@ func newRoot() *cobra.Command {
 	flags.String("temporal.address", "", "where Temporal is reached")
 	flags.String("temporal.namespace", "", "Temporal namespace")
 	flags.String("log.level", "", "debug, info, warn or error")
+	provider := newProvider()
+	provider.AddCommand(newProviderRetry())
 	root.AddCommand(
 		newDev(), newController(), newWorker(), newAgent(),
 		newSubmit(), newJobs(), newStatus(), newDemand(), newIdle(), newSession(), newSnapshot(), newLoans(), newReturn(), newExplain(), newOwned(),
-		newProvider(), newConfig(), newCert(), newVersion(),
+		newHosts(), newHost(), newTemplates(), newCatalog(), newChanges(),
+		provider, newConfig(), newCert(), newVersion(),
 	)
 	return root
 }

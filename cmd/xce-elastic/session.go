@@ -155,8 +155,26 @@ func sessionTable(t *table, s api.Session) {
 	demandTable(t, s, "")
 	t.row()
 	idleTable(t, s, someRows)
+	halfTable(t, s)
 	t.row()
 	waitingTable(t, s)
+}
+
+// halfTable shows what is there already for jobs that wait for the rest of what
+// they need.
+func halfTable(t *table, s api.Session) {
+	if len(s.Halves) == 0 {
+		return
+	}
+	t.row()
+	t.sentence(wrapped, "HERE", "OF", "FOR JOBS", "WHICH ARE", "WHO AWAIT")
+	rows(t, s.Halves, someRows, func(h cluster.Half) {
+		of := h.Resource
+		if h.Host != "" {
+			of = "host " + h.Host
+		}
+		t.sentence(wrapped, h.Units, of, h.Count, jobRange(h.Jobs), strings.Join(h.Awaits, "; "))
+	})
 }
 
 func waitingIn(s api.Session) (n int64) {

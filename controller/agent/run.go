@@ -107,7 +107,7 @@ func (r run) wait(ctx context.Context, stop <-chan struct{}) (api.JobEnd, bool) 
 	for {
 		if end, ended := r.look(); ended {
 			if stopped && end.ExitCode == noExit {
-				end = api.JobEnd{State: cluster.JobWaiting, ExitCode: noExit, Why: "stopped, to wait again"}
+				end = api.JobEnd{State: cluster.JobWaiting, ExitCode: noExit, Why: "its host was drained"}
 			}
 			return end, true
 		}

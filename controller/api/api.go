@@ -270,13 +270,15 @@ type Session struct {
 	// Reservations say when waiting jobs start at the latest.
 	Reservations []scheduling.Reservation `json:"reservations"`
 	Unplaced     []scheduling.Unplaced    `json:"unplaced"`
+	// Halves are what is kept for jobs that wait for the rest of what they need.
+	Halves []cluster.Half `json:"halves"`
 }
 
 // NewSession answers what a session on a state came to.
 func NewSession(name string, in scheduling.Input, r scheduling.Result) Session {
 	return Session{
 		Cluster: name, At: in.Now, Policy: in.Policy, Starts: listed(r.Starts), Demand: listed(r.Demand), Idle: listed(r.Idle),
-		Reservations: listed(r.Reservations), Unplaced: listed(r.Unplaced),
+		Reservations: listed(r.Reservations), Unplaced: listed(r.Unplaced), Halves: listed(r.Halves),
 	}
 }
 

@@ -128,6 +128,11 @@ func judge(t failer, in scheduling.Input) {
 			t.Fatalf("demand %+v", d)
 		}
 	}
+	for _, h := range result.Halves {
+		if h.Units < 1 || h.Count < 1 || len(h.Jobs) == 0 || len(h.Awaits) == 0 {
+			t.Fatalf("half %+v", h)
+		}
+	}
 	for _, i := range result.Idle {
 		if i.Units < 1 || i.Since > max(in.Now, latest) || i.Since < 0 {
 			t.Fatalf("idle %+v", i)

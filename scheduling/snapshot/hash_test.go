@@ -44,6 +44,9 @@ func TestAHashedSnapshotIsTheSameOtherwise(t *testing.T) {
 	if len(b.Command) != 2 || b.Why != "" || h.State.Resources[0].Loans[0].Reason+h.State.Resources[0].Loans[0].Why != "" || h.State.Hosts[3].Closed == "" {
 		t.Errorf("got %+v", h)
 	}
+	if !reflect.DeepEqual(h.State.Templates, s.State.Templates) || !h.State.Running[2].Stopping || h.State.Running[2].Requeues != 1 {
+		t.Errorf("got %+v and %+v", h.State.Templates, h.State.Running[2])
+	}
 	b.Command, b.User, b.Why = a.Command, a.User, a.Why
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v became\n%+v", a, b)

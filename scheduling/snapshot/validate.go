@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -177,6 +178,7 @@ func (c *checks) hosts() {
 		c.name(at+".name", t.Name)
 		c.name(at+".provider", t.Provider)
 		capacity(at, t.Capacity)
+		c.delivered(at, t, capacity)
 	}
 	if len(countables) > cluster.MostCountables {
 		c.add("state.hosts", fmt.Sprintf("hosts and templates have %d different countables together", len(countables)), fmt.Sprintf("use at most %d", cluster.MostCountables))
@@ -184,12 +186,34 @@ func (c *checks) hosts() {
 	c.quotas(countables)
 }
 
+// delivered checks what came of a template.
+func (c *checks) delivered(at string, t cluster.Template, capacity func(at string, has cluster.Capacity)) {
+	switch {
+	case t.Delivered != nil && t.Misses > 0:
+		capacity(at+".delivered", *t.Delivered)
+	case t.Delivered != nil:
+		c.add(at+".delivered", "no host is said to have joined with it", "say under misses how many did, or remove it")
+	case t.Misses > 0:
+		c.add(at+".misses", fmt.Sprintf("it is not said what the %d hosts had", t.Misses), "say it under delivered, or remove it")
+	}
+}
+
+// longName is that of a quota: its provider's name or a part of the cluster's
+// configuration comes first.
+var longName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$`)
+
+func (c *checks) quotaName(path, name string) {
+	if !longName.MatchString(name) {
+		c.add(path, fmt.Sprintf("name %q is not valid", name), "use 1 to 200 letters, digits, '.', '_' or '-', beginning with a letter or digit")
+	}
+}
+
 func (c *checks) quotas(countables map[string]bool) {
 	known := c.names("state.quotas", "name", len(c.in.Quotas), func(i int) string { return c.in.Quotas[i].Name })
 	counted := append([]string{"hosts", "cpus", "memory_mb"}, slices.Sorted(maps.Keys(countables))...)
 	for i, q := range c.in.Quotas {
 		at := fmt.Sprintf("state.quotas[%d]", i)
-		c.name(at+".name", q.Name)
+		c.quotaName(at+".name", q.Name)
 		if !slices.Contains(counted, q.Counts) {
 			c.add(at+".counts", fmt.Sprintf("no template has %q to count", q.Counts), "write one of "+strings.Join(counted, ", "))
 		}
@@ -323,6 +347,9 @@ func (c *checks) waiting() {
 		job := &c.in.Jobs[i]
 		at := fmt.Sprintf("state.jobs[%d]", i)
 		c.job(at, job, cluster.JobWaiting)
+		if job.Stopping {
+			c.add(at+".stopping", "the job waits, so that it cannot be stopped", "remove it, or put the job under running")
+		}
 		if j, twice := first[job.ID]; twice {
 			c.add(at+".id", fmt.Sprintf("job %d is there already as state.jobs[%d]", job.ID, j), "keep one of them")
 		} else {

@@ -61,6 +61,17 @@ func TestStatesThatNoClusterCanBeInAreRefusedWithPathAndRemedy(t *testing.T) {
 		{"an offer of nothing", `"provider": "pool-b", "resource": "vcs"`, `"provider": "pool-b", "resource": "zebu"`, []string{`state.offers[1].resource: there is no shared resource "zebu"`}},
 		{"an offer twice", `"provider": "pool-b", "resource": "vcs"`, `"provider": "pool-a", "resource": "vcs"`, []string{`state.offers[1]: pool-a offers vcs already as state.offers[0]`}},
 
+		{"less than nothing delivered", `"memory_mb": 62000`, `"memory_mb": -1`, []string{`state.templates[1].delivered.memory_mb: -1 is negative`}},
+		{"what cannot be delivered", `"memory_mb": 62000`, `"memory_mb": 62000, "features": ["a b"]`, []string{`state.templates[1].delivered.features[0]: feature "a b" cannot be asked for`}},
+		{"delivered by no host", `"misses": 2`, `"misses": 0`, []string{`state.templates[1].delivered: no host is said to have joined with it; say under misses how many did`}},
+		{"misses of nothing", `"misses": 2`, `"misses": 2, "delivered": null`, []string{`state.templates[1].delivered: the key is there twice`}},
+		{"misses by a template that kept its word", `"preference": -1`, `"preference": -1, "misses": 3`, []string{`state.templates[0].misses: it is not said what the 3 hosts had; say it under delivered`}},
+		{"negative misses", `"misses": 2`, `"misses": -2`, []string{`state.templates[1].misses: -2 is negative`}},
+		{"a negative poll interval", `"poll_interval": "5s"`, `"poll_interval": "-5s"`, []string{`state.templates[1].poll_interval: -5s is negative`}},
+		{"a waiting job that is being stopped", `"user": "bob", "state": "waiting"`, `"user": "bob", "stopping": true, "state": "waiting"`, []string{`state.jobs[0].stopping: the job waits, so that it cannot be stopped; remove it`}},
+		{"a quota with a long name", `"name": "cores"`, `"name": "hosts.limits.` + strings.Repeat("c", 187) + `"`, []string{`state.templates[0].quotas[1]: there is no quota "cores"`}},
+		{"a quota with a longer name", `"name": "cores"`, `"name": "hosts.limits.` + strings.Repeat("c", 188) + `"`, []string{`state.templates[0].quotas[1]: there is no quota "cores"`, `state.quotas[1].name: name "hosts.limits.c`}},
+
 		{"a job twice", `"id": 22`, `"id": 21`, []string{`state.jobs[2].id: job 21 is there already as state.jobs[1]; keep one of them`}},
 		{"a job that runs", `"id": 22`, `"id": 12`, []string{`state.jobs[2].id: job 12 runs already as state.running[1]`}},
 		{"job 0", `"id": 22`, `"id": 0`, []string{`state.jobs[2].id: 0 is no job id; number jobs from 1`}},

@@ -55,6 +55,14 @@ func call[O any](l *Lender, verb providers.Verb, request string, do func() (O, p
 	if l.Mishap != nil {
 		m = l.Mishap(Call{Verb: verb, Number: l.calls[verb], Request: request, At: l.Now()})
 	}
+	return Answer(m, do, func() {
+		l.late = append(l.late, late{at: l.Now().Add(m.After), do: func() { do() }})
+		slices.SortStableFunc(l.late, func(a, b late) int { return a.at.Compare(b.at) })
+	})
+}
+
+// Answer answers a call that goes as the mishap says; later has it done late.
+func Answer[O any](m Mishap, do func() (O, providers.Outcome), later func()) (O, providers.Outcome) {
 	var none O
 	lost := providers.Outcome{Status: providers.StatusUnknown, Message: "no answer came"}
 	switch m.Kind {
@@ -64,8 +72,7 @@ func call[O any](l *Lender, verb providers.Verb, request string, do func() (O, p
 		do()
 		return none, lost
 	case Late:
-		l.late = append(l.late, late{at: l.Now().Add(m.After), do: func() { do() }})
-		slices.SortStableFunc(l.late, func(a, b late) int { return a.at.Compare(b.at) })
+		later()
 		return none, lost
 	case Refusal:
 		outcome := refused(providers.ReasonDenied, "not now")

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/providers"
+	"xce.internal/elastic/providers/hostfactory"
 	"xce.internal/elastic/scheduling"
 	"xce.internal/elastic/scheduling/snapshot"
 	"xce.internal/elastic/workflows"
@@ -41,10 +43,11 @@ type Cluster struct {
 	SessionInterval cluster.Duration `json:"session_interval"`
 }
 
-// Provider is a provider script and how to run it.
+// Provider is a provider script, or a plug-in in its place, and how to run it.
 type Provider struct {
-	Name   string `json:"name"`
-	Script string `json:"script"`
+	Name        string       `json:"name"`
+	Script      string       `json:"script"`
+	HostFactory *HostFactory `json:"hostfactory,omitempty"`
 	// Environment has lines NAME=VALUE.
 	Environment []string         `json:"environment"`
 	TimeLimit   cluster.Duration `json:"time_limit"`
@@ -133,6 +136,10 @@ func (c *Config) complete() {
 	}
 	for i := range c.Providers {
 		p := &c.Providers[i]
+		if p.HostFactory != nil {
+			p.HostFactory.complete(base, p.Name)
+			p.TimeLimit = cmp.Or(p.TimeLimit, defaultPluginTimeLimit)
+		}
 		if p.TimeLimit == 0 {
 			p.TimeLimit = defaultTimeLimit
 		}
@@ -206,13 +213,23 @@ func (p Provider) validate(at string, before []Provider) (ps cluster.Problems) {
 	if !cluster.ValidName(p.Name) {
 		add("name", fmt.Sprintf("name %q is not valid", p.Name), "use letters, digits, '.', '_' or '-'")
 	}
+	if p.Name == "hosts" {
+		add("name", `no provider can be called "hosts", as the cluster's own limits are`, "use another name")
+	}
 	if i := slices.IndexFunc(before, func(o Provider) bool { return o.Name == p.Name }); i >= 0 {
 		add("name", fmt.Sprintf("provider %q is already defined as providers[%d]", p.Name, i), "give each provider one entry")
 	}
-	if p.Script == "" {
+	limit := cluster.DurationOf(workflows.LongestScript)
+	switch {
+	case p.HostFactory != nil && p.Script != "":
+		add("hostfactory", "there is a script as well", "keep one of the two")
+	case p.HostFactory != nil:
+		ps = append(ps, p.HostFactory.validate(at+".hostfactory")...)
+		limit = cluster.DurationOf(hostfactory.LongestTimeLimit)
+	case p.Script == "":
 		add("script", "there is no script", "name the provider script, as a path or a program on PATH")
 	}
-	if limit := cluster.DurationOf(workflows.LongestScript); p.TimeLimit < cluster.Second || p.TimeLimit > limit {
+	if p.TimeLimit < cluster.Second || p.TimeLimit > limit {
 		add("time_limit", fmt.Sprintf("%s is out of range", p.TimeLimit), fmt.Sprintf("write between 1s and %s", limit))
 	}
 	if p.SurveyEvery < cluster.Second {
@@ -275,6 +292,14 @@ func (c *Config) OnlyProviders(names []string) error {
 	}
 	c.Providers = slices.DeleteFunc(c.Providers, func(p Provider) bool { return !slices.Contains(names, p.Name) })
 	return nil
+}
+
+// Plugin answers what the adapter of a plug-in needs; false where there is none.
+func (p Provider) Plugin() (hostfactory.Spec, bool) {
+	if p.HostFactory == nil {
+		return hostfactory.Spec{}, false
+	}
+	return p.HostFactory.spec(p), true
 }
 
 // Spec answers what the runner needs to run the provider's script.

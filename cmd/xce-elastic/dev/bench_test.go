@@ -41,7 +41,7 @@ func BenchmarkLoans(b *testing.B) {
 		if steps == 0 {
 			steps = f.activitiesOfALoan(b, c)
 		}
-		idle += timeNothing(b, c, steps)
+		idle += timeNothing(b, c, steps, loansAtOnce)
 	}
 	all := float64(b.N * loansAtOnce)
 	b.ReportMetric(all/loans.Seconds(), "loans/s")
@@ -87,8 +87,13 @@ func (f *farm) activitiesOfALoan(b *testing.B, c client.Client) int {
 	if err != nil || len(loans) == 0 {
 		b.Fatal("no loans", err)
 	}
+	return f.activitiesOf(b, c, loans[0].ID)
+}
+
+// activitiesOf counts the activities of a loan or host, and its start.
+func (f *farm) activitiesOf(b *testing.B, c client.Client, id string) int {
 	n := 1 // the activity that started it
-	for history := c.GetWorkflowHistory(b.Context(), loans[0].ID, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); history.HasNext(); {
+	for history := c.GetWorkflowHistory(b.Context(), id, "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); history.HasNext(); {
 		event, err := history.Next()
 		if err != nil {
 			b.Fatal(err)
@@ -100,8 +105,8 @@ func (f *farm) activitiesOfALoan(b *testing.B, c client.Client) int {
 	return n
 }
 
-// timeNothing runs as many workflows at once that do nothing, in `steps` activities each.
-func timeNothing(b *testing.B, c client.Client, steps int) time.Duration {
+// timeNothing runs so many workflows at once that do nothing, in `steps` activities each.
+func timeNothing(b *testing.B, c client.Client, steps, atOnce int) time.Duration {
 	const queue = "nothing"
 	w := worker.New(c, queue, worker.Options{})
 	w.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
@@ -120,7 +125,7 @@ func timeNothing(b *testing.B, c client.Client, steps int) time.Duration {
 	defer w.Stop()
 	began := time.Now()
 	var runs []client.WorkflowRun
-	for range loansAtOnce {
+	for range atOnce {
 		run, err := c.ExecuteWorkflow(b.Context(), client.StartWorkflowOptions{TaskQueue: queue}, "nothing")
 		if err != nil {
 			b.Fatal(err)
