@@ -7,7 +7,8 @@ RUN go mod download
 COPY . .
 ARG VERSION=unknown
 RUN CGO_ENABLED=0 go build -buildvcs=false -ldflags "-s -w -X main.version=${VERSION}" -o /out/xce-elastic ./cmd/xce-elastic \
- && CGO_ENABLED=0 go build -buildvcs=false -ldflags '-s -w' -o /out/pool ./providers/scripts/pool
+ && CGO_ENABLED=0 go build -buildvcs=false -ldflags '-s -w' -o /out/pool ./providers/scripts/pool \
+ && CGO_ENABLED=0 go build -buildvcs=false -ldflags '-s -w' -o /out/local ./providers/scripts/local
 
 FROM alpine:3.22
 RUN apk add --no-cache ca-certificates tzdata && adduser -D -u 1000 xce

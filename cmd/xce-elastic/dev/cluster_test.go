@@ -13,8 +13,10 @@ import (
 func TestTheConfigurationSaysThatItIsWrittenAnewAndHasThePolicyAskedFor(t *testing.T) {
 	for policy, want := range map[string]scheduling.Order{"": scheduling.FCFS, "easy": scheduling.EASY} {
 		folder := t.TempDir()
-		if err := os.WriteFile(filepath.Join(folder, "pool"), []byte("#!/bin/sh\n"), 0o700); err != nil {
-			t.Fatal(err)
+		for _, program := range []string{"pool", "local"} {
+			if err := os.WriteFile(filepath.Join(folder, program), []byte("#!/bin/sh\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
 		}
 		f := &farm{example: theExample, temporal: "127.0.0.1:7233", Options: Options{Folder: folder, Program: filepath.Join(folder, "xce-elastic"), Policy: policy}}
 		f.Temporal.Namespace = "xce"
