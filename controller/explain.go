@@ -72,6 +72,7 @@ func (w *work) explainWaiting(job cluster.Job, last *api.Session) ([]string, err
 		sentences = append(sentences, fmt.Sprintf("For it to start, %s.", job.Change))
 	}
 	sentences = append(sentences, promised(job.ID, last)...)
+	sentences = append(sentences, keptFor(job.ID, last)...)
 	loans, err := w.OpenLoans("")
 	if err != nil {
 		return nil, err
@@ -112,6 +113,24 @@ func promised(job int64, last *api.Session) []string {
 		return []string{fmt.Sprintf("It has a reservation: it starts on %s at %s at the latest, if every running job keeps its time limit.", strings.Join(r.Hosts, ", "), r.At.Stamp())}
 	}
 	return nil
+}
+
+// keptFor tells what is kept for a job that waits for the rest of what it needs.
+func keptFor(job int64, last *api.Session) (sentences []string) {
+	if last == nil {
+		return nil
+	}
+	for _, h := range last.Halves {
+		if !slices.Contains(h.Jobs, job) {
+			continue
+		}
+		what := fmt.Sprintf("%d %s", h.Units, h.Resource)
+		if h.Host != "" {
+			what = "host " + h.Host
+		}
+		sentences = append(sentences, fmt.Sprintf("Kept for it already, alone or with others: %s; awaited is %s.", what, strings.Join(h.Awaits, ", ")))
+	}
+	return sentences
 }
 
 func (w *work) explainLoan(id string) ([]string, error) {

@@ -142,6 +142,7 @@ func (s *Service) explainHost(w *work, id string) ([]string, error) {
 	if h.Elastic.Made > 0 {
 		sentences = append(sentences, explainCost(*h.Elastic, w.now))
 	}
+	sentences = append(sentences, hostKeptFor(h.Name, s.last.Load())...)
 	past, err := w.hostHistory(*h.Elastic)
 	return append(sentences, past...), err
 }
@@ -339,6 +340,19 @@ var hostChanges = map[string]string{
 	api.KindHostWrite + "fence": "left", api.KindHostWrite + "confirm": "was back", api.KindHostWrite + "gone": "was gone",
 	api.KindJoined: "joined", api.KindEmptied: "was empty", api.KindSuspect: "fell silent", api.KindLost: "counted as lost", api.KindWell: "answered again",
 	api.KindRefused: "was not let in",
+}
+
+// hostKeptFor tells for which jobs a host without one is kept.
+func hostKeptFor(name string, last *api.Session) (sentences []string) {
+	if last == nil || name == "" {
+		return nil
+	}
+	for _, h := range last.Halves {
+		if h.Host == name && len(h.Jobs) > 0 {
+			sentences = append(sentences, fmt.Sprintf("The last session kept it for %s; awaited is %s.", jobList(h.Jobs), strings.Join(h.Awaits, ", ")))
+		}
+	}
+	return sentences
 }
 
 // toldChanges is how many changes of a host are told.

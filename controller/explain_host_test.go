@@ -154,6 +154,19 @@ func TestHostsThatNeverCameAreExplained(t *testing.T) {
 	y.explained("host", "small-2", "It left at")
 }
 
+func TestWhatIsKeptForAJobIsExplained(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, 0, func(*cluster.HostRules) {})
+	y.put(cluster.JobSpec{Command: []string{"true"}, CPUs: 16, Tokens: map[string]int64{"vcs": 2}})
+	y.Session()
+	y.explained("job", "1", "Kept for it already, alone or with others: 2 vcs; awaited is host to be made from small by cloud")
+	_, name := y.here(1)
+	y.offer(10)
+	y.put(cluster.JobSpec{Command: []string{"true"}, CPUs: 16, Tokens: map[string]int64{"vcs": 4}, Priority: 9})
+	y.Session()
+	y.explained("host", name, "It has no job and is not idle, since a waiting one is to get it", "The last session kept it for job 2; awaited is vcs to be borrowed from pool")
+}
+
 func TestAnOwnedHostIsExplained(t *testing.T) {
 	t.Parallel()
 	y := newYard(t, 0, func(*cluster.HostRules) {})

@@ -30,11 +30,15 @@ func (s *Service) JoinToken(ctx context.Context, actor, id string) (api.JoinToke
 		if !found || row.State != cluster.HostRequested {
 			return refuse(http.StatusConflict, "host %s is not asked for now, so that no token is made for it", id)
 		}
-		token.Deadline = s.now().Add(row.Latency + row.JoinWithin)
+		token.Deadline = s.now().Add(row.Latency + row.JoinWithin + longestPending)
 		return tx.SaveJoinToken(store.JoinToken{Host: id, Hash: hashOf(token.Token)})
 	})
 	return token, err
 }
+
+// longestPending is how long a provider may take to decide before a host that it
+// has made gives up. When it must have joined is the row's to say.
+const longestPending = 7 * 24 * cluster.Hour
 
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))

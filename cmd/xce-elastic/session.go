@@ -167,14 +167,31 @@ func halfTable(t *table, s api.Session) {
 		return
 	}
 	t.row()
-	t.sentence(wrapped, "HERE", "OF", "FOR JOBS", "WHICH ARE", "WHO AWAIT")
+	t.sentence(wrapped, "KEPT", "OF", "FOR", "AWAITING")
 	rows(t, s.Halves, someRows, func(h cluster.Half) {
 		of := h.Resource
 		if h.Host != "" {
 			of = "host " + h.Host
 		}
-		t.sentence(wrapped, h.Units, of, h.Count, jobRange(h.Jobs), strings.Join(h.Awaits, "; "))
+		t.sentence(wrapped, h.Units, of, keptFor(h), strings.Join(h.Awaits, "; "))
 	})
+}
+
+// keptFor names the first jobs that something is kept for.
+func keptFor(h cluster.Half) string {
+	const named = 5
+	var ids []string
+	for _, id := range h.Jobs[:min(len(h.Jobs), named)] {
+		ids = append(ids, fmt.Sprint(id))
+	}
+	switch list := strings.Join(ids, ", "); {
+	case h.Count == 1:
+		return "job " + list
+	case h.Count > int64(len(ids)):
+		return fmt.Sprintf("%d jobs, first %s", h.Count, list)
+	default:
+		return "jobs " + list
+	}
 }
 
 func waitingIn(s api.Session) (n int64) {

@@ -146,15 +146,28 @@ func TestWhatIsHereForJobsThatWaitForTheRestIsShown(t *testing.T) {
 	in := farmState()
 	in.Jobs = []cluster.Job{{ID: 7, State: cluster.JobWaiting, JobSpec: cluster.JobSpec{Command: []string{"true"}, CPUs: 16, Tokens: map[string]int64{"vcs": 1}}}}
 	in.Templates = []cluster.Template{{Name: "small", Provider: "cloud", Capacity: cluster.Capacity{CPUs: 16}, Headroom: 1, Latency: 3 * cluster.Minute, Published: in.Now}}
-	prints(t, []string{"session", "--snapshot", saved(t, in)}, `\n\nHERE +OF +FOR JOBS +WHICH ARE +WHO AWAIT\n1 +vcs +1 +7 +host to be made from small by cloud.*\n\nWAITING\n`)
+	prints(t, []string{"session", "--snapshot", saved(t, in)}, `\n\nKEPT +OF +FOR +AWAITING\n1 +vcs +job 7 +host to be made from small by cloud.*\n\nWAITING\n`)
 	in.Jobs[0].Tokens, in.Jobs[0].CPUs = map[string]int64{"vcs": 3}, 8
-	prints(t, []string{"session", "--snapshot", saved(t, in)}, `\n1 +host h1 +1 +7 +vcs to be borrowed from pool`)
+	prints(t, []string{"session", "--snapshot", saved(t, in)}, `\n1 +host h1 +job 7 +vcs to be borrowed from pool`)
 	in.Jobs = nil
 	file := saved(t, in)
-	if out := prints(t, []string{"session", "--snapshot", file}); strings.Contains(out, "WHO AWAIT") {
+	if out := prints(t, []string{"session", "--snapshot", file}); strings.Contains(out, "AWAITING") {
 		t.Errorf("got\n%s", out)
 	}
 	prints(t, []string{"session", "--snapshot", file, "--json"}, `"halves": \[\]`)
+}
+
+func TestJobsThatSomethingIsKeptForAreNamedInShort(t *testing.T) {
+	for want, h := range map[string]cluster.Half{
+		"job 7":                       {Count: 1, Jobs: []int64{7}},
+		"jobs 7, 9":                   {Count: 2, Jobs: []int64{7, 9}},
+		"30 jobs, first 1":            {Count: 30, Jobs: []int64{1}},
+		"6 jobs, first 1, 2, 3, 4, 5": {Count: 6, Jobs: []int64{1, 2, 3, 4, 5, 6}},
+	} {
+		if got := keptFor(h); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }
 
 func TestLongListsAreCutInTheSessionOnly(t *testing.T) {
