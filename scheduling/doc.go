@@ -30,8 +30,8 @@
 //     earlier time if one is left among all others, in the order of the jobs, once.
 //     A promise is broken only by a job that runs beyond its limit.
 //
-// Reservations count on hosts that have joined, not on those that are coming or
-// could be made. A job without a time limit counts as one that never ends, and one
+// Reservations count on hosts that have joined, and under easy, for jobs that run on
+// several hosts, on those that are expected; never on what could be made. A job without a time limit counts as one that never ends, and one
 // that is past its limit as one that ends any moment, but not now.
 //
 // # Equal times

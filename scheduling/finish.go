@@ -63,7 +63,7 @@ func (s *session) reservations() []Reservation {
 				r.Alternative = int64(p.choice) + 1
 			}
 			for _, h := range p.hosts {
-				r.Hosts = append(r.Hosts, s.e.hosts[h].name)
+				r.Hosts = append(r.Hosts, s.promisedName(h))
 			}
 			rows = append(rows, row{e, r})
 			at = c.after(at)
@@ -375,7 +375,8 @@ func (s *session) neededHosts() []bool {
 			if p.at >= forever {
 				continue // nobody knows when, and till then it costs
 			}
-			for _, h := range p.hosts {
+			hosts, _ := s.hereAndComing(p.hosts)
+			for _, h := range hosts {
 				needed[h] = true
 			}
 		}

@@ -98,13 +98,18 @@ func (s *session) keepHost(c *class, host int32, at cursor, awaits []string) {
 }
 
 // keepPromised notes what is here already for the i-th reservation of a class,
-// where that counts on tokens which were requested; held is what is free of them.
+// where that counts on tokens which were requested, or on hosts that are expected;
+// held is what is free of tokens.
 func (s *session) keepPromised(c *class, i int64, held []heldUnits) {
 	p, awaits := c.promises[i], []string(nil)
 	for _, n := range c.choices[p.choice] {
 		if pool := s.pools[n.pool]; pool.free < n.units && len(pool.arrivals) > 0 {
 			awaits = append(awaits, pool.awaitsComing())
 		}
+	}
+	hosts, coming := s.hereAndComing(p.hosts)
+	for _, x := range coming {
+		awaits = append(awaits, s.awaitsHost(tally{where: onComing, by: s.e.expected[x].Expected}))
 	}
 	if len(awaits) == 0 {
 		return
@@ -115,7 +120,7 @@ func (s *session) keepPromised(c *class, i int64, held []heldUnits) {
 		kept.units += h.units
 		kept.keep(c, at, c.skip(at, 1), awaits)
 	}
-	for _, host := range p.hosts {
+	for _, host := range hosts {
 		s.keepHost(c, host, at, awaits)
 	}
 }

@@ -143,6 +143,11 @@ func TestNothingDelaysAReservation(t *testing.T) {
 					t.Fatalf("%s is overfull at %s: %v", h.Name, at, free)
 				}
 			}
+			for _, x := range in.Expected {
+				if free := freeOnExpected(in, r, x, at); slices.Min(free) < 0 {
+					t.Fatalf("%s is overfull at %s: %v", x.ID, at, free)
+				}
+			}
 			for _, res := range in.Resources {
 				if used, most := tokensAt(in, r, res, at); used > most {
 					t.Fatalf("%d %s are used at %s, there are %d", used, res.Name, at, most)
@@ -181,6 +186,21 @@ func tokensAt(in Input, r Result, res Resource, at cluster.Time) (used, most int
 		}
 	}
 	return used, most
+}
+
+// freeOnExpected is what is free on an expected host at an instant if it comes in time.
+func freeOnExpected(in Input, r Result, x cluster.ExpectedHost, at cluster.Time) []int64 {
+	free := make([]int64, 4)
+	if at >= max(x.Expected, now.Add(overtime)) {
+		free = binOf(x.Capacity.Least(templateOf(in, x.Template).Believed())).free
+	}
+	for _, res := range r.Reservations {
+		job := jobOf(in, res.Job)
+		if slices.Contains(res.Hosts, x.ID) && res.At <= at && (job.TimeLimit == 0 || at < res.At.Add(job.TimeLimit)) {
+			take(free, job)
+		}
+	}
+	return free
 }
 
 // freeAt is what is free on a host at an instant if everything goes as promised.

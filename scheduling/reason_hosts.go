@@ -397,7 +397,7 @@ func (s *session) behindFirst(c *class) verdict {
 func (s *session) reserved(c *class, p promise, lacks verdict) verdict {
 	names := make([]string, 0, named)
 	for _, h := range p.hosts[:min(len(p.hosts), named)] {
-		names = append(names, s.e.hosts[h].name)
+		names = append(names, s.promisedName(h))
 	}
 	text := strings.Join(names, ", ")
 	if len(p.hosts) > named {
@@ -407,7 +407,11 @@ func (s *session) reserved(c *class, p promise, lacks verdict) verdict {
 	if p.at >= forever {
 		return verdict{lacks.code, joined("; ", lacks.why, "runs on "+text+" once jobs without a time limit have ended"), lacks.change}
 	}
-	return verdict{WaitReserved, why, "the jobs that hold what it needs must end"}
+	change := "the jobs that hold what it needs must end"
+	if _, coming := s.hereAndComing(p.hosts); len(coming) > 0 {
+		change = "what is expected must join, and the jobs that hold what else it needs must end"
+	}
+	return verdict{WaitReserved, why, change}
 }
 
 // tokenText says what a choice needs of tokens, and what is free of them.

@@ -44,8 +44,9 @@ type Reservation struct {
 	// Alternative is which of the job's alternatives is kept, from 1; 0 means none.
 	Alternative int64 `json:"alternative,omitempty"`
 	// At is the latest start.
-	At    cluster.Time `json:"at"`
-	Hosts []string     `json:"hosts"`
+	At cluster.Time `json:"at"`
+	// Hosts are those that it is promised; one that is expected by its id.
+	Hosts []string `json:"hosts"`
 }
 
 // Unplaced says why jobs wait.

@@ -157,7 +157,13 @@ func (s *session) makeTimelines() {
 	l.made = true
 	s.findReleases()
 	e := s.e
-	l.hosts = l.atHosts.lines(l.hosts, s.now, len(e.hosts), e.dims.count(), func(h int) []int64 { return e.hosts[h].free })
+	none := make([]int64, e.dims.count())
+	l.hosts = l.atHosts.lines(l.hosts, s.now, len(e.hosts)+len(e.expected), e.dims.count(), func(h int) []int64 {
+		if h >= len(e.hosts) {
+			return none
+		}
+		return e.hosts[h].free
+	})
 	l.pools = l.atPools.lines(l.pools, s.now, len(s.pools), 1, func(p int) []int64 { return l.units[p : p+1] })
 }
 
@@ -183,6 +189,10 @@ func (s *session) findReleases() {
 				give(n.pool, ends, n.units)
 			}
 		}
+	}
+	for i := range s.e.expected {
+		x := &s.e.expected[i]
+		l.atHosts.all = append(l.atHosts.all, release{int32(len(s.e.hosts) + i), s.counted(x.Expected), x.size})
 	}
 	for i, p := range s.pools {
 		for _, a := range p.arrivals {
@@ -296,7 +306,9 @@ func (s *session) firstWindow(c *class) (cluster.Time, bool) {
 }
 
 // eachHost calls visit with every host that the class may use once it is free,
-// in the order in which its jobs try them, until it answers false.
+// in the order in which its jobs try them, until it answers false. Jobs on several
+// hosts count on expected ones too, under easy: while those come one by one, later
+// jobs would take them, again and again.
 func (s *session) eachHost(c *class, visit func(h int32) bool) {
 	for _, k := range c.kinds {
 		for _, h := range s.e.shelves[k].hosts {
@@ -305,6 +317,35 @@ func (s *session) eachHost(c *class, visit func(h int32) bool) {
 			}
 		}
 	}
+	if c.nodes == 1 || s.e.policy.Order != EASY {
+		return
+	}
+	for i := range s.e.expected {
+		if x := &s.e.expected[i]; c.takes(x.kind, x.size) && !visit(int32(len(s.e.hosts)+i)) {
+			return
+		}
+	}
+}
+
+// hereAndComing splits the hosts of a promise into those that have joined and those that are
+// expected.
+func (s *session) hereAndComing(hosts []int32) (joined, coming []int32) {
+	for _, h := range hosts {
+		if n := int32(len(s.e.hosts)); h >= n {
+			coming = append(coming, h-n)
+		} else {
+			joined = append(joined, h)
+		}
+	}
+	return joined, coming
+}
+
+// promisedName is what a host of a promise is called: an expected one by its id.
+func (s *session) promisedName(h int32) string {
+	if n := int32(len(s.e.hosts)); h >= n {
+		return s.e.expected[h-n].ID
+	}
+	return s.e.hosts[h].name
 }
 
 // mark is where a window begins or ends (by is 1 or -1), of a host or a pool.

@@ -180,9 +180,14 @@ func (s *session) takePromised() {
 
 // keepHosts takes what a job of the class is promised from what is left of hosts.
 func (s *session) keepHosts(c *class, p promise) {
-	for _, h := range p.hosts {
+	hosts, coming := s.hereAndComing(p.hosts)
+	for _, h := range hosts {
 		shelf, leaf := &s.supply.real[s.e.hosts[h].kind], int(s.e.hosts[h].leaf)
 		shelf.bins.take(leaf, c.need, 1)
+	}
+	for _, x := range coming {
+		shelf := &s.supply.coming[s.e.expected[x].kind]
+		shelf.bins.take(slices.Index(shelf.hosts, x), c.need, 1)
 	}
 }
 
