@@ -38,7 +38,7 @@ func (s *Service) JoinToken(ctx context.Context, actor, id string) (api.JoinToke
 
 // longestPending is how long a provider may take to decide before a host that it
 // has made gives up. When it must have joined is the row's to say.
-const longestPending = 7 * 24 * cluster.Hour
+const longestPending = cluster.Hour
 
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))

@@ -313,7 +313,7 @@ func TestStoriesOfHostsThatAreContinuedAsNewTellTheSame(t *testing.T) {
 }
 
 func TestNothingIsLostWhenActivitiesAndMakersFail(t *testing.T) {
-	seeds := uint64(6)
+	seeds := uint64(4)
 	if racing {
 		seeds = 1
 	}
@@ -411,4 +411,34 @@ func TestARestoredLedgerThatDoesNotKnowAHostGetsItsMachineBack(t *testing.T) {
 	})
 	w.same("machines", w.machines(cloud), "00:10:02 c16-1 i-1 made", "00:32:02 c16-1 i-1 ended")
 	w.same("strays", w.kinds(api.KindStray))
+}
+
+func TestAHostThatIsBusyForLongCostsFewSteps(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		drain bool
+		most  int
+	}{
+		{"it just runs", false, 32},           // a look in ten minutes
+		{"it drains all the while", true, 62}, // a look in five
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := play(t, newHostScene(5*hour), func(w *world) {
+				w.need(10*time.Minute, 8, 4*hour)
+				if test.drain {
+					w.order(20*time.Minute, hostA, workflows.UpdateDrain, workflows.HostOrder{})
+				}
+			})
+			steps := 0
+			for _, e := range w.report.Trace {
+				if e.Kind == timeskip.KindActivity && e.Workflow == hostA {
+					steps++
+				}
+			}
+			if steps > test.most {
+				t.Errorf("%d steps", steps)
+			}
+			w.hostsSettled()
+		})
+	}
 }

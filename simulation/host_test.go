@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,20 @@ func TestWhereATemplateIsRefusedTheNextIsAskedAtOnce(t *testing.T) {
 	w.allDone()
 }
 
+func TestWhereAProviderRefusesTheNextIsAskedAtOnce(t *testing.T) {
+	s := newHostScene(2 * hour)
+	s.makers = append(s.makers, cloudB)
+	w := play(t, s, func(w *world) {
+		w.makers[cloudB].Templates[0] = named(c16(), "c17", 900_000)
+		w.makers[cloud].Mishap = w.refusing("c16", 0, hour, lender.Mishap{RetryAfter: hour})
+		w.need(10*time.Minute, 8, 10*time.Minute)
+	})
+	w.same("asked of the first", w.asked("c16"), "00:10:01")
+	w.same("asked of the second", w.asked("c17"), "00:10:02")
+	w.hostsSettled()
+	w.allDone()
+}
+
 func TestATemplateThatIsRefusedAgainAndAgainIsLetAloneLongerAndLonger(t *testing.T) {
 	s := newHostScene(3 * hour)
 	s.sessions = 10 * time.Second
@@ -137,7 +152,7 @@ func TestAHostThatIsThereBeforeItIsExpectedComesAgain(t *testing.T) {
 				w.need(10*time.Minute, 8, 10*time.Minute)
 			})
 			w.same("life", w.life(hostA)[:3], "00:10:01 requested", "00:35:14 expected", "00:35:17 joined")
-			w.same("refused", w.kinds(api.KindRefused))
+			w.same("refused", w.turnedAway())
 			w.hostsSettled()
 			w.allDone()
 		})
@@ -216,8 +231,8 @@ func TestAHostMayJoinAtTheLastMomentAndNotLater(t *testing.T) {
 			if life := w.life(hostA); len(life) < 3 || life[2] != test.life {
 				t.Errorf("life %v", life)
 			}
-			if refused := w.agents["i-1"].turnedAway; (refused == "") != strings.Contains(test.life, "joined") {
-				t.Errorf("it was told %q", refused)
+			if a := w.agents["i-1"]; a.joined != strings.Contains(test.life, "joined") {
+				t.Errorf("it was told %q", a.turnedAway)
 			}
 			w.hostsSettled()
 			w.allDone()
@@ -246,13 +261,13 @@ func TestAHostJoinsWithItsTokenOnce(t *testing.T) {
 		w.need(10*time.Minute, 8, 30*time.Minute)
 		w.h.At(20*time.Minute, func() {
 			thief := *w.agents["i-1"]
-			thief.boot.has.Instance = "another"
+			thief.boot.has.Instance, thief.boot.token = "another", true
 			if err := w.knock(&thief); err == nil || !strings.Contains(err.Error(), "has been used by another") {
 				w.t.Errorf("a second use of the token is answered %v", err)
 			}
 		})
 	})
-	w.same("refused", w.kinds(api.KindRefused), "00:20 host/c16-1: the token of host host/c16-1 has been used by another")
+	w.same("refused", w.turnedAway(), "00:20 host/c16-1: the token of host host/c16-1 has been used by another")
 	w.same("life", w.life(hostA)[2:4], "00:12:02 joined", "00:52:02 leaving")
 	w.hostsSettled()
 	w.allDone()
@@ -273,7 +288,7 @@ func TestATokenIsNoGoodOnceItsHostIsGivenUp(t *testing.T) {
 		}
 		w.need(10*time.Minute, 8, 10*time.Minute)
 	})
-	w.same("refused", w.kinds(api.KindRefused), "00:30 host/c16-1: the token is not one of host host/c16-1, or is good no more")
+	w.same("refused", w.turnedAway(), "00:30 host/c16-1: the token is not one of host host/c16-1, or is good no more")
 	w.hostsSettled()
 	w.allDone()
 }
@@ -532,9 +547,25 @@ func TestALostHostWithJobsThatItsProviderStillHasWaitsForAnOperator(t *testing.T
 	w.allDone()
 }
 
+func TestAHostThatWasGivenUpIsTurnedAwayWhenItComesBack(t *testing.T) {
+	var j *job
+	w := play(t, newHostScene(3*hour), func(w *world) {
+		j = w.need(10*time.Minute, 8, 30*time.Minute)
+		w.h.At(20*time.Minute, func() { w.agents["i-1"].silent = true })
+		w.order(30*time.Minute, hostA, workflows.UpdateGone, workflows.HostOrder{})
+		w.h.At(30*time.Minute, func() { w.forgiven = true })
+		w.h.At(33*time.Minute, func() { w.agents["i-1"].silent = false })
+	})
+	if a := w.agents["i-1"]; a.turnedAway != "host host/c16-1 is returned and cannot join" || j.starts != 2 {
+		t.Errorf("it was told %q; %d starts", a.turnedAway, j.starts)
+	}
+	w.hostsSettled()
+	w.allDone()
+}
+
 func TestALostHostWithoutJobsGoesBack(t *testing.T) {
 	w := play(t, newHostScene(3*hour), func(w *world) {
-		w.scene.hosts.IdleTime = hour1
+		w.scene.hosts.IdleTime = cluster.Hour
 		w.configure()
 		w.need(10*time.Minute, 8, 10*time.Minute)
 		w.h.At(24*time.Minute, func() { w.agents["i-1"].silent = true })
@@ -542,8 +573,6 @@ func TestALostHostWithoutJobsGoesBack(t *testing.T) {
 	w.same("life", w.life(hostA), "00:10:01 requested", "00:10:02 expected", "00:12:02 joined", "00:24:00 joined suspect", "00:28:00 joined lost", "00:28:00 draining lost", "00:28:00 leaving", "00:28:01 returned")
 	w.hostsSettled()
 }
-
-const hour1 = cluster.Hour
 
 func TestALostHostWithJobsIsReturnedWhereTheClusterWantsThat(t *testing.T) {
 	s := newHostScene(5 * hour)
@@ -622,6 +651,21 @@ func TestAMachineOfARequestThatIsNotSettledIsNoOrphan(t *testing.T) {
 	w.allDone()
 }
 
+func TestAMachineThatWasJustMadeNeedNotBeListedYet(t *testing.T) {
+	w := play(t, newHostScene(3*hour), func(w *world) {
+		m := w.makers[cloud]
+		m.Lists = func(all []providers.Grant) []providers.Grant {
+			return slices.DeleteFunc(all, func(g providers.Grant) bool { return w.h.Now().Sub(g.Since) < time.Minute })
+		}
+		w.need(10*time.Minute, 8, 10*time.Minute)
+		w.h.At(10*time.Minute+5*time.Second, func() {
+			w.must(w.h.Signal(workflows.ProviderID(cloud), workflows.SignalCatalogChanged, workflows.Changed{}))
+		})
+	})
+	w.same("life", w.life(hostA), "00:10:01 requested", "00:10:02 expected", "00:12:02 joined", "00:32:02 leaving", "00:32:02 returned")
+	w.hostsSettled()
+}
+
 func TestAGhostIsClosedAfterTwoLooks(t *testing.T) {
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		w.need(10*time.Minute, 16, 2*hour)
@@ -645,24 +689,24 @@ func TestAListThatIsHardToBelieveTouchesNothing(t *testing.T) {
 		{name: "it is far shorter", list: func(g []providers.Grant) []providers.Grant { return g[:2] }, says: "lacks 4 of the 6 hosts"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := play(t, newHostScene(5*hour), func(w *world) {
+			w := play(t, newHostScene(3*hour), func(w *world) {
 				m := w.makers[cloud]
 				for range 6 {
-					w.need(10*time.Minute, 16, 3*hour)
+					w.need(10*time.Minute, 16, 90*time.Minute)
 				}
-				w.h.At(hour, func() {
+				w.h.At(hour/2, func() {
 					m.Lists = test.list
 					if test.fails {
-						m.Mishap = w.between(providers.VerbList, hour, 2*hour, lender.Mishap{Kind: lender.NotHeard})
+						m.Mishap = w.between(providers.VerbList, hour/2, hour, lender.Mishap{Kind: lender.NotHeard})
 					}
 				})
-				w.h.At(2*hour-time.Minute, func() {
+				w.h.At(hour-time.Minute, func() {
 					if p := w.storyOf(cloud); !strings.Contains(p.Trouble, test.says) {
 						w.t.Errorf("the provider's trouble is %q", p.Trouble)
 					}
 				})
-				w.h.At(2*hour, func() { m.Lists = nil })
-				w.h.At(2*hour+10*time.Minute, func() {
+				w.h.At(hour, func() { m.Lists = nil })
+				w.h.At(hour+10*time.Minute, func() {
 					if p := w.storyOf(cloud); p.Trouble != "" {
 						w.t.Errorf("the provider's trouble is %q", p.Trouble)
 					}

@@ -140,7 +140,11 @@ func (w *world) build() {
 		w.must(w.h.Start(workflows.ProviderID(name), workflows.ProviderName,
 			workflows.Provider{Name: name, SurveyEvery: cluster.DurationOf(w.scene.surveys)}))
 	}
-	w.h.Every(w.scene.sessions, w.session)
+	w.h.Every(w.scene.sessions, func() {
+		if !w.quiet() {
+			w.session()
+		}
+	})
 	w.h.Every(w.scene.ensured, w.ensure)
 }
 

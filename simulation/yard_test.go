@@ -30,6 +30,8 @@ type yard struct {
 	// down is a controller that cannot be reached, deaf a provisioner that does not
 	// carry on what changes; missed tells that some of it was not carried on.
 	down, deaf, missed bool
+	// forgiven tells that an operator gave up a machine on which jobs may still run.
+	forgiven bool
 
 	rowsOfHosts []cluster.ElasticHost // when all is over
 }
@@ -40,7 +42,7 @@ func newYard() yard {
 
 const (
 	cloud  = "cloud"
-	second = "second"
+	cloudB = "cloud-b"
 	hostA  = "host/c16-1"
 	hostB  = "host/c16-2"
 )
@@ -113,12 +115,28 @@ type agent struct {
 	machine maker.Machine
 	boot    boot
 	peer    pki.Peer
-	// here tells that it has joined, dead that its machine is no more, silent that it
+	// joined tells that it has joined once, here that it is in the cluster, dead that its machine is no more, silent that it
 	// does not reach the controller, while its jobs run on.
-	here, dead, silent bool
+	joined, here, dead, silent bool
 	// turnedAway is what it was told where it could not join.
 	turnedAway string
 	jobs       map[int64]bool
+}
+
+// quiet tells that a session could do nothing: all jobs are done, and there is
+// no machine, nor anyone who lends.
+func (w *world) quiet() bool {
+	for _, m := range w.makers {
+		if len(m.Machines("")) > 0 {
+			return false
+		}
+	}
+	for _, j := range w.jobs {
+		if !j.ended {
+			return false
+		}
+	}
+	return w.scene.bare && len(w.lenders) == 0
 }
 
 func (w *world) boot(m maker.Machine) {
@@ -147,12 +165,14 @@ func (w *world) join(a *agent) {
 	}
 	if err := w.knock(a); err != nil {
 		a.turnedAway = err.Error()
-		if !api.Permanent(overHTTP(err)) {
+		if api.Permanent(overHTTP(err)) {
+			a.jobs = map[int64]bool{} // they may run elsewhere
+		} else {
 			w.h.After(5*time.Second, func() { w.join(a) })
 		}
 		return
 	}
-	a.turnedAway = ""
+	a.joined, a.boot.token = true, false // it has its certificate now
 	a.here = true
 	w.kick()
 }
@@ -192,6 +212,7 @@ func (w *world) askForJobs() {
 		assigned, err := w.service.Assignments(w.t.Context(), ended(), a.peer, -1)
 		if err != nil {
 			a.here = false // it has been given up
+			w.join(a)
 			continue
 		}
 		for _, j := range assigned.Jobs {
@@ -238,6 +259,9 @@ func (w *world) done(a *agent, id int64, state cluster.JobState) {
 
 // judgeStart complains of a job that runs on two machines at once.
 func (w *world) judgeStart(on *agent, id int64) {
+	if w.forgiven {
+		return
+	}
 	for _, a := range w.agents {
 		if a != on && !a.dead && a.jobs[id] {
 			w.t.Errorf("%s: job %d starts on %s and runs on %s", w.since(w.now()), id, on.machine.ID, a.machine.ID)
@@ -400,6 +424,11 @@ func (w *world) machines(name string) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s %s %s %s", seconds(w.since(cluster.TimeOf(m.At))), strings.TrimPrefix(m.Request, "host/"), m.Instance, what))
 	}
 	return lines
+}
+
+// turnedAway are the hosts that were not let in, but for those that were leaving.
+func (w *world) turnedAway() []string {
+	return without(w.kinds(api.KindRefused), "is leaving and cannot join")
 }
 
 // hostsSettled checks that no host is left, and no machine.

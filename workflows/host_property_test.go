@@ -249,6 +249,7 @@ func (l *lived) judge(t *rapid.T) {
 }
 
 func TestEveryStoryOfAHostEndsWithItsMachineBack(t *testing.T) {
+	thoroughly(t)
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawSaga(t).world()
 		l.live(t)
@@ -257,6 +258,7 @@ func TestEveryStoryOfAHostEndsWithItsMachineBack(t *testing.T) {
 }
 
 func TestAHostsStoryCutAtAnyChapterWritesTheSameLedger(t *testing.T) {
+	thoroughly(t)
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSaga(t)
 		whole := s.world()
@@ -282,6 +284,7 @@ func TestAHostsStoryCutAtAnyChapterWritesTheSameLedger(t *testing.T) {
 }
 
 func TestAHostsStoryTakenUpFromItsRowEndsAsWell(t *testing.T) {
+	thoroughly(t)
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawSaga(t).world()
 		read := rapid.IntRange(2, 20).Draw(t, "the row is read before chapter")
@@ -299,6 +302,7 @@ func TestAHostsStoryTakenUpFromItsRowEndsAsWell(t *testing.T) {
 }
 
 func TestAHostsStoryFromAnOldBackupGoesOnFromTheLedgersRow(t *testing.T) {
+	thoroughly(t)
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSaga(t)
 		// A call that is forgotten and carried out late cannot be undone, nor can a

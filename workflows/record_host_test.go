@@ -120,13 +120,22 @@ func (f *farm) live(ctx context.Context, r cluster.ElasticHost) {
 		_ = f.service.Join(ctx, peer, api.JoinHost{CPUs: 16, MemoryMB: 65536, Instance: r.Instance})
 	case r.State.Here():
 		f.runJobs(ctx, peer)
-		if time.Since(r.Joined.Std()) > 2*time.Second && f.once(r.ID) {
+		if time.Since(r.Joined.Std()) > afterJoining(r.ID) && f.once(r.ID) {
 			f.meet(ctx, r)
 		}
 		if r.Keep != nil && time.Since(r.Keep.Since.Std()) > 4*time.Second && f.once(r.ID+" released") {
 			go f.order(ctx, r.ID, workflows.UpdateRelease, workflows.HostOrder{})
 		}
 	}
+}
+
+// afterJoining is when a host meets its fate: one that was just made need not be
+// listed yet.
+func afterJoining(id string) time.Duration {
+	if fateOf(id) == vanishes {
+		return 2*time.Minute + 5*time.Second
+	}
+	return 2 * time.Second
 }
 
 func (f *farm) once(what string) bool {
@@ -137,10 +146,8 @@ func (f *farm) once(what string) bool {
 
 // runJobs ends the jobs that ran long enough or are to stop.
 func (f *farm) runJobs(ctx context.Context, peer pki.Peer) {
-	runs := 4 * time.Second
-	if fate := fateOf(peer.ID); fate == drained || fate == vanishes || fate == reclaimed {
-		runs = 20 * time.Second
-	}
+	runs := map[hostFate]time.Duration{drained: 20 * time.Second, vanishes: 5 * time.Minute, reclaimed: 20 * time.Second, isSpammed: time.Minute}[fateOf(peer.ID)]
+	runs = max(runs, 4*time.Second)
 	assigned, _ := f.service.Assignments(ctx, ctx, peer, -1)
 	for _, j := range assigned.Jobs {
 		switch {
@@ -170,7 +177,7 @@ func (f *farm) meet(ctx context.Context, r cluster.ElasticHost) {
 
 // spam tells a host so often that it is empty that its history grows long.
 func (f *farm) spam(ctx context.Context, id string) {
-	for range 300 {
+	for range 360 {
 		_ = f.temporal.SignalWorkflow(ctx, id, "", workflows.SignalEmptied, struct{}{})
 		time.Sleep(60 * time.Millisecond)
 	}

@@ -159,6 +159,9 @@ func (a *Adapter) request(ctx context.Context, in providers.RequestIn) (out prov
 		return out, refused(providers.ReasonCapacity, cluster.Minute, "not asked: "+err.Error())
 	}
 	r := &request{Template: template, Units: in.Units, Asked: t.now(), Phase: intended}
+	if in.Join != nil {
+		r.Deadline = cluster.TimeOf(in.Join.Deadline)
+	}
 	t.Requests[in.RequestID] = r
 	if err := t.keep(); err != nil {
 		return out, refused(providers.ReasonCapacity, cluster.Minute, "not asked: "+err.Error())

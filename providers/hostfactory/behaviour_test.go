@@ -122,7 +122,7 @@ var matrix = []row{
 		},
 	},
 	{
-		name: "OCI: nothing given, then rc 1 and empty stdout for ever", state: providers.StatePending,
+		name: "OCI: nothing given, then rc 1 and empty stdout for ever", state: providers.StateRefused,
 		bend: func(f *fake) {
 			f.bend(requestMachines, says(`{"requestId":"r","message":"ok"}`, 0))
 			f.bend(getStatus, says("", 1))
@@ -145,7 +145,7 @@ var matrix = []row{
 		bend: func(f *fake) { f.bend(requestMachines, says(`{"requestId":"nowhere"}`, 0)) },
 	},
 	{
-		name: "ORB: an unknown acquire id is running for ever", state: providers.StatePending,
+		name: "ORB: an unknown acquire id is running for ever", state: providers.StateRefused,
 		bend: func(f *fake) {
 			f.bend(requestMachines, says(`{"requestId":"nowhere"}`, 0))
 			f.bend(getStatus, says(`{"requests":[{"requestId":"nowhere","status":"running","machines":[]}]}`, 0))
@@ -615,7 +615,7 @@ func (r row) test(t *testing.T) {
 	in := askOne("host/small-1")
 	in.Units = max(r.units, 1)
 	a.Request(t.Context(), in)
-	state := f.settled(a, in.RequestID, cluster.Hour)
+	state := f.settled(a, in.RequestID, cluster.Hour+cluster.Minute) // over the deadline to join
 	if state.Status != r.state || state.Granted != r.granted || int64(len(state.Instances)) != r.granted {
 		t.Errorf("after an hour: %+v, want %s of %d", state, r.state, r.granted)
 	}

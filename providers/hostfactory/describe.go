@@ -75,11 +75,10 @@ func (t *turn) everything() (list []machineInput, sure bool) {
 				list = append(list, inputOf(m))
 			}
 		}
-		open := r.unknown() || !r.ended() && !t.overdue(r)
-		doubtful = doubtful || open
+		doubtful = doubtful || r.unknown() || !r.ended() && !t.overdue(r)
 		for _, a := range r.Theirs {
-			// Machines of a request that just could not be looked at would be missing.
-			sure = sure && (a.Silent == 0 || !open)
+			// A machine that somebody waits for would be missing, if its request could not be looked at.
+			sure = sure && (a.Silent == 0 || r.Decided != 0 || r.GivenUp)
 		}
 	})
 	return list, sure && (len(list) > 0 || !doubtful)

@@ -131,7 +131,9 @@ func TestAnErrorCodePutsTheTemplateOnHoldLongerEachTime(t *testing.T) {
 		}
 		f.wait(cluster.Duration(hold) * cluster.Second)
 	}
-	a.Request(t.Context(), askOne("host/small-good"))
+	good := askOne("host/small-good")
+	good.Join = nil // its time to join would be over
+	a.Request(t.Context(), good)
 	f.settled(a, "host/small-good", cluster.Hour)
 	f.bend(requestMachines, fails)
 	if out, _ := a.Request(t.Context(), askOne("host/small-again")); out.RetryAfter != 600 {

@@ -12,8 +12,9 @@
 // What cannot be read is unknown and kept word for word; it is neither success nor failure. The result of
 // each machine decides, never the status of its request nor the text of its own status. A machine is granted
 // once its result is succeed and it has a name; machines are known by their id, or by name where they have
-// none. A request comes to nothing when the plug-in says so repeatedly and nothing is still executing, or
-// when nothing has changed for the time to settle. An error of the plug-in ends nothing.
+// none. A request comes to nothing when the plug-in says so repeatedly and nothing is still executing, when
+// nothing has changed for the time to settle after it said that it is done, or when no host could join any
+// more. An error of the plug-in ends nothing.
 //
 // A machine is returned with a call of its own, by name and id, and counts as returned once the plug-in no
 // longer shows it: in one answer on its request where the return was said to be done, in two otherwise.
@@ -30,8 +31,9 @@
 // contract has no way to ask: there is no id to ask with, and no inventory. Such a request is unknown,
 // counts against headroom, is never put again and never listed. It is found again if the plug-in tells
 // unasked of a request that began later, or if the caller names the machine when it returns the request.
-// Given up, it stays pending for the time to watch, and is then let go: if there was a machine and the
-// plug-in does not end strays by itself, it must be found by hand. This is the one way in which a machine
+// Given up, it stays pending until no host could join with its token any more. It counts for the time to
+// watch, and is then let go: if there was a machine and the plug-in does not end strays by itself, it must
+// be found by hand. This is the one way in which a machine
 // can be lost, with three lesser ones: a machine that is listed with neither id nor name, one that appears
 // after the time to watch, and one of which the plug-in says three times that its return is done, while it
 // shows it and while it runs. Some plug-ins show machines for ever, so that must be taken for an end.

@@ -129,13 +129,12 @@ func (t *turn) returned(r *request, target int64) providers.Outcome {
 		}
 	}
 	switch {
-	case target > 0 || r.Decided != 0 || r.ended() || t.overdue(r):
+	case target > 0 || r.Decided != 0 || r.ended() || t.overdue(r) || t.late(r):
 		return providers.Outcome{Status: providers.StatusOK}
 	case r.unknown() && len(r.Machines) > 0:
 		return providers.Outcome{Status: providers.StatusOK} // what the caller knew of it is gone
 	case r.unknown():
-		return pending("nobody can say whether the plug-in made a machine for this request: it is taken to have made one until " +
-			r.Asked.Add(cluster.DurationOf(t.spec.Watch)).Stamp())
+		return pending(inDoubt)
 	}
 	return pending("the plug-in has not ended the request yet: a machine that comes of it goes back at once")
 }

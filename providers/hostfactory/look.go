@@ -57,19 +57,32 @@ func once(ids []string, id string) []string {
 // due are the ids of a request's asking and giving back that want a look now.
 func (t *turn) due(r *request) (ids []string) {
 	for _, a := range r.Theirs {
-		if t.watches(r, a) {
+		if t.watches(r, a) && t.rested(a.ID, t.pace(r, a)) {
 			ids = append(ids, a.ID)
 		}
 	}
 	for _, m := range r.Machines {
-		if b := m.Back; m.State == leaving && b != nil && b.ID != "" && !b.Ended {
+		if b := m.Back; m.State == leaving && b != nil && b.ID != "" && !b.Ended && t.rested(b.ID, t.poll()) {
 			ids = append(ids, b.ID)
 		}
 	}
-	return slices.DeleteFunc(ids, func(id string) bool {
-		since := t.now().Sub(t.Polled[id])
-		return since >= 0 && since < t.poll() // a clock that was set back must not stop us
-	})
+	return ids
+}
+
+// rested tells whether an id was not asked for lately. A clock that was set back must not stop us.
+func (t *turn) rested(id string, interval cluster.Duration) bool {
+	since := t.now().Sub(t.Polled[id])
+	return since < 0 || since >= interval
+}
+
+// pace is how often an id is asked for: rarely once the plug-in has long said that it is over and it is only
+// watched for what comes late. An error of the plug-in may have looked like its end.
+func (t *turn) pace(r *request, a *asked) cluster.Duration {
+	busy := slices.ContainsFunc(r.Machines, func(m *machine) bool { return m.From == a.ID && (m.State == leaving || m.State == coming) })
+	if busy || r.Decided == 0 && !r.GivenUp || a.Ended == 0 || t.now().Sub(a.Ended) <= t.settleTime() {
+		return t.poll()
+	}
+	return max(t.poll(), t.settleTime())
 }
 
 // watches tells whether an answer to one of their ids may still matter.
@@ -82,11 +95,8 @@ func (t *turn) watches(r *request, a *asked) bool {
 		return true
 	case t.overdue(r):
 		return false
-	case a.Ended == 0:
-		return true
 	}
-	full := r.count((*machine).granted) >= r.Units
-	return !full && (a.Says < 2 || t.now().Sub(a.Ended) <= t.settleTime())
+	return a.Ended == 0 || r.count((*machine).granted) < r.Units
 }
 
 func (a *Adapter) settleTime() cluster.Duration { return cluster.DurationOf(a.spec.Settle) }
@@ -282,12 +292,12 @@ func (t *turn) settle(_ string, r *request) {
 	if r.Phase != accepted {
 		return
 	}
-	if r.Decided == 0 && !r.GivenUp && t.final(r) {
+	if r.Decided == 0 && !r.GivenUp && (t.final(r) || t.late(r)) {
 		r.Decided = t.now()
 		if r.count((*machine).granted) == 0 {
 			r.Reason = providers.ReasonCapacity
 			if r.Message == "" {
-				r.Message = "the plug-in has ended the request without a machine"
+				r.Message = "the plug-in has made no machine in time"
 			}
 		}
 	}
@@ -297,6 +307,9 @@ func (t *turn) settle(_ string, r *request) {
 		}
 	}
 }
+
+// late tells whether a host could no longer join.
+func (t *turn) late(r *request) bool { return r.Deadline != 0 && t.now() > r.Deadline }
 
 // final tells whether nothing more will come.
 func (t *turn) final(r *request) bool {

@@ -174,7 +174,6 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = daemon.Wait() // killed
-	f.clock = cluster.TimeOf(time.Now())
 	if left, err := os.ReadDir(spec.State + ".input"); err != nil || len(left) != 1 {
 		t.Errorf("inputs left: %v %v", left, err)
 	}
@@ -195,12 +194,15 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	if read(t, calls) != "x\n" || f.countCalls(requestMachines) != 0 {
 		t.Error("the plug-in was asked twice")
 	}
-	first := f.back(a, "host/small-1", cluster.Hour)
+	first := f.back(a, "host/small-1", 50*cluster.Minute)
 	if first.Status != providers.StatusPending {
 		t.Errorf("it is given up as if nothing could have come of it: %+v", first)
 	}
-	if out := f.back(a, "host/small-1", 2*cluster.Hour); out.Status != providers.StatusOK {
+	if out := f.back(a, "host/small-1", 20*cluster.Minute); out.Status != providers.StatusOK {
 		t.Errorf("%+v", out)
+	}
+	if d, _ := a.Describe(t.Context()); d.Templates[0].Headroom != 9 {
+		t.Errorf("headroom %d: the machine may be there still", d.Templates[0].Headroom)
 	}
 }
 
@@ -459,6 +461,75 @@ func TestARequestThatIsGivenUpIsFollowedToItsEnd(t *testing.T) {
 	}
 	if out := f.back(a, "host/small-1", 0); out.Status != providers.StatusOK {
 		t.Errorf("%+v", out)
+	}
+}
+
+// TestAMachineThatComesTooLateGoesBack: no host could join with it, and nobody asks any more.
+func TestAMachineThatComesTooLateGoesBack(t *testing.T) {
+	f := newFake(t)
+	statusOfAcquired(f, func(id string, poll int) object {
+		if f.clock < cluster.TimeOf(askOne("").Join.Deadline)+cluster.Time(10*cluster.Minute) {
+			return object{"requestId": id, "status": running, "machines": results(f.acquired[id][:min(1, poll/20)], executing, fail)}
+		}
+		return f.status(id)
+	})
+	f.made = 2
+	a := f.adapter()
+	a.Request(t.Context(), askOne("host/small-1"))
+	if state := f.settled(a, "host/small-1", 2*cluster.Hour); state.Status != providers.StateRefused || state.Reason != providers.ReasonCapacity {
+		t.Errorf("%+v", state)
+	}
+	for range 40 {
+		f.wait(cluster.Minute)
+		a.Describe(t.Context())
+	}
+	if left := f.runningIDs(); len(left) > 0 || len(f.returnedIDs()) != 2 {
+		t.Errorf("running %q, returned %q", left, f.returnedIDs())
+	}
+}
+
+// TestAnErrorThatLooksLikeTheEndIsSurvived: a plug-in without its backend says complete_with_error, which is
+// believed at last; the machine that was made all the same shows up when the backend is back.
+func TestAnErrorThatLooksLikeTheEndIsSurvived(t *testing.T) {
+	f := newFake(t)
+	down := f.clock.Add(40 * cluster.Minute)
+	statusOfAcquired(f, func(id string, _ int) object {
+		if f.clock < down {
+			return object{"requestId": id, "status": completeWithError, "message": "connection lost", "machines": []object{}}
+		}
+		return f.status(id)
+	})
+	a := f.adapter()
+	a.Request(t.Context(), askOne("host/small-1"))
+	if state := f.settled(a, "host/small-1", cluster.Hour); state.Status != providers.StateRefused {
+		t.Errorf("%+v", state)
+	}
+	for range 60 {
+		f.wait(cluster.Minute)
+		a.Describe(t.Context())
+	}
+	if left := f.runningIDs(); len(left) > 0 {
+		t.Errorf("running: %q", left)
+	}
+	if n := f.countCalls(getStatus); n > 30 {
+		t.Errorf("%d polls in an hour", n)
+	}
+}
+
+// TestAMachineOfAnotherRequestIsNotGrantedTwice: a plug-in lists the machine of one request under another.
+func TestAMachineOfAnotherRequestIsNotGrantedTwice(t *testing.T) {
+	f := newFake(t)
+	a := f.with(1)
+	f.bend(requestMachines, func(map[string]any) (string, int) {
+		f.acquired["again"] = f.machines[:1]
+		return `{"requestId":"again"}`, 0
+	})
+	a.Request(t.Context(), askOne("host/small-2"))
+	if state := f.settled(a, "host/small-2", cluster.Hour); state.Status != providers.StateRefused {
+		t.Errorf("%+v", state)
+	}
+	if len(f.returnedIDs()) > 0 || len(f.runningIDs()) != 1 {
+		t.Errorf("returned %q, running %q", f.returnedIDs(), f.runningIDs())
 	}
 }
 

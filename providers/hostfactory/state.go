@@ -38,6 +38,8 @@ type request struct {
 	Units    int64        `json:"units"`
 	Asked    cluster.Time `json:"asked"` // when the intent was written down
 	Phase    phase        `json:"phase"`
+	// Deadline is until when a host of it can join; a machine that comes later is of no use.
+	Deadline cluster.Time `json:"deadline,omitempty"`
 	Theirs   []*asked     `json:"theirs,omitempty"`
 	Machines []*machine   `json:"machines,omitempty"` // in the order in which they came
 	// GivenUp: the caller wants nothing of it any more, so a machine that comes goes back at once.

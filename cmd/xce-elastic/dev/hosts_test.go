@@ -30,8 +30,8 @@ var hostsCluster string
 
 // breeding is a cluster whose hosts live for some seconds.
 var breeding = example{Cluster: hostsCluster, Units: 20, Hold: 1, Hosts: []string{
-	"--template", "small=2:1024", "--capacity", "small=8", "--price", "small=100000", "--hold", "small=1",
-	"--template", "large=4:4096", "--capacity", "large=4", "--price", "large=190000", "--hold", "large=1",
+	"--template", "small=2:1024", "--capacity", "small=8", "--price", "small=100000",
+	"--template", "large=4:4096", "--capacity", "large=4", "--price", "large=190000",
 	"--latency", "300ms",
 }}
 
@@ -60,12 +60,16 @@ func TestNoHostIsForgottenUnderKills(t *testing.T) {
 	}
 	killers.Go(func() { f.killSome(t, 3*killsOfHosts, f.agents, rand.New(rand.NewPCG(s, 21))) })
 	killers.Go(func() { f.killSome(t, 2*killsOfHosts, f.scripts, rand.New(rand.NewPCG(s, 22))) })
+	began := time.Now()
 	killers.Wait()
 	f.restartAll(t)
+	t.Logf("all kills are done after %s", time.Since(began))
 	eventually(t, 5*time.Minute, func() error { return f.enoughHosts(t) })
 	cancel()
 	load.Wait()
+	t.Logf("no more jobs come after %s", time.Since(began))
 	eventually(t, 3*time.Minute, func() error { return f.hostsSettled(t.Context()) })
+	t.Logf("all is over after %s", time.Since(began))
 	f.checkHosts(t, submitted)
 }
 
@@ -87,10 +91,10 @@ func (f *farm) enoughHosts(t *testing.T) error {
 // many. Each writes a line when it begins and when it ends.
 func (f *farm) submitMix(ctx context.Context, t *testing.T, r *rand.Rand) (submitted int) {
 	for ctx.Err() == nil {
-		for range 2 + r.IntN(8) {
+		for range 5 + r.IntN(8) {
 			spec := cluster.JobSpec{
 				Name: fmt.Sprintf("mix-%d", submitted), CPUs: 1 + r.Int64N(3), MemoryMB: 100,
-				Command: []string{"sh", "-c", fmt.Sprintf("echo $XCE_JOB_ID $XCE_JOB_REQUEUES begin >>%[1]s; sleep %d.%d; echo $XCE_JOB_ID $XCE_JOB_REQUEUES end >>%[1]s", f.path("lines.txt"), r.IntN(2), r.IntN(10))},
+				Command: []string{"sh", "-c", fmt.Sprintf("echo $XCE_JOB_ID $XCE_JOB_REQUEUES begin >>%[1]s; sleep %d.%d; echo $XCE_JOB_ID $XCE_JOB_REQUEUES end >>%[1]s", f.path("lines.txt"), r.IntN(6)/4, r.IntN(10))},
 			}
 			if r.IntN(3) == 0 {
 				spec.Tokens = map[string]int64{resource: 1 + r.Int64N(4)}
@@ -98,7 +102,7 @@ func (f *farm) submitMix(ctx context.Context, t *testing.T, r *rand.Rand) (submi
 			f.submitOnce(t, spec)
 			submitted++
 		}
-		pause(ctx, r, time.Second, 3*time.Second)
+		pause(ctx, r, 2*time.Second, 3*time.Second)
 	}
 	return submitted
 }
