@@ -20,6 +20,10 @@ func (p *Provider) books(ctx context.Context, provider string, d providers.Descr
 	if !slices.Contains(d.Kinds, providers.KindHosts) {
 		return nil, nil
 	}
+	return p.machines(ctx, provider)
+}
+
+func (p *Provider) machines(ctx context.Context, provider string) ([]api.HostMachine, error) {
 	machines, err := p.Hosts.Machines(ctx, provider)
 	if err != nil {
 		return nil, fmt.Errorf("read the hosts of %s: %w", provider, err)

@@ -143,15 +143,35 @@ func (e *hostEntry) nameFor(machine string) (string, error) {
 	if !cluster.ValidName(machine) {
 		return name, nil
 	}
-	_, joined, err := e.Host(machine)
+	bearer, joined, err := e.Host(machine)
 	if err != nil {
 		return name, err
 	}
 	other, found, err := e.ElasticHostNamed(machine)
-	if joined || found && other.State.Open() && other.ID != e.books.Row.ID {
+	if joined && !e.adoptable(bearer.Host) || found && other.State.Open() && other.ID != e.books.Row.ID {
 		return name, err
 	}
 	return machine, err
+}
+
+// adoptable tells whether a host that has joined by a certificate of its own is
+// the machine that was asked for: it was faster than its provider's answer.
+func (e *hostEntry) adoptable(h cluster.Host) bool {
+	return h.ID == "" && h.Joined >= e.books.Row.Intended
+}
+
+// adopt takes a host that has joined already for the one that is expected now.
+func (e *hostEntry) adopt(row cluster.ElasticHost) error {
+	host, joined, err := e.Host(row.Name)
+	if err != nil || !joined {
+		return err
+	}
+	after, event, err := ledger.Host{Row: row}.Note(ledger.Join{Capacity: host.Host.Capacity}, e.now)
+	if err != nil {
+		return err
+	}
+	host.Host.ID, host.Host.Template = row.ID, row.Template
+	return errors.Join(e.SaveHost(host), e.saveElastic(after), e.learn(after), e.recordHost(event), e.loaded(row.Name))
 }
 
 // fence decides whether the host may go: empty it must be in any case.
@@ -170,10 +190,10 @@ func (e *hostEntry) keep(in api.WriteHost, event ledger.HostEvent) error {
 	if err := e.saveElastic(event.After); err != nil {
 		return err
 	}
-	if err := e.bring(in, event); err != nil {
+	if err := e.recordHost(event); err != nil {
 		return err
 	}
-	return e.recordHost(event)
+	return e.bring(in, event)
 }
 
 // recordHost appends the audit record of an event that is worth one.
@@ -195,6 +215,8 @@ func (e *hostEntry) bring(in api.WriteHost, event ledger.HostEvent) error {
 	case in.Intend != nil && row.State.Open():
 		e.demand.Units--
 		return e.SaveDemand(e.demand)
+	case in.Expect != nil:
+		return e.adopt(row)
 	case in.Refuse != nil:
 		return errors.Join(e.DeleteJoinToken(row.ID), e.letBe(row, in.Refuse.Ours, in.Refuse.RetryAfter))
 	case in.Lapse != nil:

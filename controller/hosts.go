@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
@@ -46,6 +47,15 @@ func (w *work) elasticID(peer pki.Peer) (string, error) {
 		return "", err
 	}
 	if !row.State.Open() {
+		coming, err := w.ComingHosts()
+		if err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(coming, func(h cluster.ElasticHost) bool {
+			return h.Provider == row.Provider && h.State == cluster.HostRequested
+		}) {
+			return "", refuse(http.StatusServiceUnavailable, "host %s is not expected yet; %s has not answered", peer.Name, row.Provider)
+		}
 		return "", refuse(http.StatusGone, "host %s was one of %s and is %s; it cannot join again", peer.Name, row.Provider, row.State)
 	}
 	return row.ID, nil

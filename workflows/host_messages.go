@@ -36,10 +36,8 @@ func (h *Host) hearHealth(env HostEnv, health HostHealth) {
 	switch {
 	case health.Health == cluster.Lost:
 		h.AskNow = true
-	case health.Health == cluster.Well && h.Row.Drain != nil && h.Row.Drain.By == silence:
-		h.Absent = 0
-		h.write(env, api.WriteHost{Undrain: &api.By{By: "the host, which answers again"}})
-		h.AskNow = true
+	case health.Health == cluster.Well:
+		h.answers(env)
 	}
 }
 
@@ -74,6 +72,8 @@ func (h *Host) May(kind HostUpdate, order HostOrder) error {
 		return fmt.Errorf("say why host %s is to be kept, so that others know", h.Request.ID)
 	case awaited && kind != UpdateDrain && kind != UpdateGone:
 		return fmt.Errorf("host %s has not joined yet", h.Request.ID)
+	case kind == UpdateGone && here && h.Row.Health == cluster.Well:
+		return fmt.Errorf("host %s answers: its jobs would run twice; drain it, or stop its machine and ask again when it is silent", h.Request.ID)
 	case kind == UpdateUndrain && h.Row.Drain == nil:
 		return fmt.Errorf("host %s does not drain", h.Request.ID)
 	case kind == UpdateUndrain && h.Row.Drain.By == oldAge:
