@@ -43,13 +43,20 @@ func Compare(books []api.HostMachine, list []providers.Grant) Inventory {
 	open := map[string]bool{}
 	for _, h := range books {
 		open[h.ID] = true
+		g, there := listed[h.ID]
+		if there {
+			inv.Listed++
+		}
 		if !h.State.Made() || h.State == cluster.HostLeaving {
 			continue
 		}
 		inv.Held++
-		switch g, there := listed[h.ID]; {
+		switch {
 		case !there:
 			inv.Missing++
+			if h.Health != cluster.Well {
+				inv.Silent++
+			}
 			inv.MissingHosts = named(inv.MissingHosts, h.ID)
 		case len(g.Instances) != 1 || g.Instances[0].ID != h.Instance:
 			inv.Swapped = named(inv.Swapped, h.ID)

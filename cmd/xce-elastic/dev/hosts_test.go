@@ -115,7 +115,7 @@ func (f *farm) trouble(ctx context.Context, t *testing.T, stories *starter.Clien
 	for ctx.Err() == nil {
 		pause(ctx, r, 500*time.Millisecond, 3*time.Second)
 		hosts, err := f.controller.ElasticHosts(ctx, false)
-		hosts = slices.DeleteFunc(hosts, func(h cluster.ElasticHost) bool { return h.State != cluster.HostJoined })
+		hosts = slices.DeleteFunc(hosts, func(h cluster.ElasticHost) bool { return h.State != cluster.HostJoined || h.Health != cluster.Well })
 		if err != nil || len(hosts) == 0 {
 			continue
 		}
