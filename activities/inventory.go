@@ -20,10 +20,6 @@ func (p *Provider) books(ctx context.Context, provider string, d providers.Descr
 	if !slices.Contains(d.Kinds, providers.KindHosts) {
 		return nil, nil
 	}
-	return p.machines(ctx, provider)
-}
-
-func (p *Provider) machines(ctx context.Context, provider string) ([]api.HostMachine, error) {
 	machines, err := p.Hosts.Machines(ctx, provider)
 	if err != nil {
 		return nil, fmt.Errorf("read the hosts of %s: %w", provider, err)
@@ -54,9 +50,6 @@ func Compare(books []api.HostMachine, list []providers.Grant) Inventory {
 		switch {
 		case !there:
 			inv.Missing++
-			if h.Health != cluster.Well {
-				inv.Silent++
-			}
 			inv.MissingHosts = named(inv.MissingHosts, h.ID)
 		case len(g.Instances) != 1 || g.Instances[0].ID != h.Instance:
 			inv.Swapped = named(inv.Swapped, h.ID)

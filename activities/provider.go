@@ -118,20 +118,10 @@ func (p *Provider) Status(ctx context.Context, ask Ask) (Grant, error) {
 }
 
 // Holding answers what the provider lists under a request; nothing listed is
-// an ok answer of 0 units. A list of hosts that is hard to believe is unknown.
+// an ok answer of 0 units.
 func (p *Provider) Holding(ctx context.Context, ask Ask) (Grant, error) {
 	defer beat(ctx)()
-	var books []api.HostMachine
-	if ask.Template != "" {
-		var err error
-		if books, err = p.machines(ctx, ask.Provider); err != nil {
-			return Grant{}, err
-		}
-	}
 	out, outcome := p.Script.List(ctx)
-	if doubt := Compare(books, out.Grants).Doubt(); outcome.Status == providers.StatusOK && doubt != "" {
-		return Grant{Outcome: providers.Outcome{Status: providers.StatusUnknown, Message: "the list is not believed: " + doubt}}, nil
-	}
 	var raw int64
 	var instances []providers.Instance
 	for _, g := range out.Grants {

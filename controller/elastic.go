@@ -424,7 +424,7 @@ func (s *Service) Machines(ctx context.Context, provider string) ([]api.HostMach
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
 		hosts, err := tx.ElasticHosts(provider)
 		for _, h := range hosts {
-			machines = append(machines, api.HostMachine{ID: h.ID, Instance: h.Instance, State: h.State, Health: h.Health})
+			machines = append(machines, api.HostMachine{ID: h.ID, Instance: h.Instance, State: h.State})
 		}
 		return err
 	})

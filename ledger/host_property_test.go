@@ -51,10 +51,21 @@ func drawHostChange(t *rapid.T) HostChange {
 		Deadline: now.Add(cluster.Hour), Action: cluster.DrainRequeue,
 	}
 	return rapid.SampledFrom([]HostChange{
-		IntendHost{HostRequest: cluster.HostRequest{ID: hostID}}, ExpectHost{Instance: "i-2"}, RefuseHost{Why: "quota"}, LapseHost{Why: "late"},
-		DrainHost{drain}, DrainHost{drain}, DrainHost{drain}, UndrainHost{By: "admin/eve"}, UndrainHost{By: "admin/eve"},
-		KeepHost{cluster.Keep{By: "admin/eve", Why: "a demo"}}, ReleaseHost{By: "admin/eve"}, StopJobs{Why: "time is up"},
-		FenceHost{Idle: rapid.Bool().Draw(t, "idle"), Why: "empty"}, ConfirmHost{}, LoseHost{Why: "gone"},
+		IntendHost{HostRequest: cluster.HostRequest{ID: hostID}},
+		ExpectHost{Instance: "i-2"},
+		RefuseHost{Why: "quota"},
+		LapseHost{Why: "late"},
+		DrainHost{drain},
+		DrainHost{drain},
+		DrainHost{drain},
+		UndrainHost{By: "admin/eve"},
+		UndrainHost{By: "admin/eve"},
+		KeepHost{cluster.Keep{By: "admin/eve", Why: "a demo"}},
+		ReleaseHost{By: "admin/eve"},
+		StopJobs{Why: "time is up"},
+		FenceHost{Idle: rapid.Bool().Draw(t, "idle"), Why: "empty"},
+		ConfirmHost{},
+		LoseHost{Why: "gone"},
 	}).Draw(t, "change")
 }
 

@@ -5,13 +5,11 @@ import "fmt"
 // Inventory is a provider's list of hosts beside our books, in numbers.
 type Inventory struct {
 	// Held is how many machines of the provider the books have, without those on
-	// their way back, and Listed how many of all of them it lists.
-	Held   int64 `json:"held"`
-	Listed int64 `json:"listed"`
-	// Missing is how many of those held it does not list, and Silent how many of
-	// the missing do not answer.
+	// their way back, and Missing how many of those it does not list.
+	Held    int64 `json:"held"`
 	Missing int64 `json:"missing"`
-	Silent  int64 `json:"silent"`
+	// Listed is how many of all machines in the books it lists.
+	Listed int64 `json:"listed"`
 }
 
 const (
@@ -22,16 +20,15 @@ const (
 	missingShare = 4
 )
 
-// Doubt answers why an inventory is not believed, or nothing: machines do not
-// vanish all at once, lists do. That a host is silent and missing agrees; but a
-// list that lacks hosts that answer is wrong.
-func (i Inventory) Doubt() string {
-	answering := i.Missing - i.Silent
+// Doubt answers why an inventory is not believed, given the last one that was, or
+// nothing: machines do not vanish all at once, lists do.
+func (i Inventory) Doubt(last Inventory) string {
+	more := i.Missing - last.Missing
 	switch {
-	case i.Held >= emptyDoubt && i.Listed == 0:
-		return fmt.Sprintf("it shows none of the %d hosts that we have", i.Held)
-	case answering > max(fewMissing, i.Held/missingShare):
-		return fmt.Sprintf("it lacks %d of the %d hosts that we have, though they answer, which is too many at once", answering, i.Held)
+	case i.Listed == 0 && last.Listed >= emptyDoubt && i.Held > 0:
+		return fmt.Sprintf("it shows none of our hosts, and had %d of them before", last.Listed)
+	case more > max(fewMissing, i.Held/missingShare):
+		return fmt.Sprintf("it lacks %d more of the %d hosts that we have than before, which is too many at once", more, i.Held)
 	}
 	return ""
 }

@@ -6,29 +6,35 @@ import (
 	"pgregory.net/rapid"
 )
 
+// lacking is a list that lacks some of the machines that are held.
+func lacking(held, missing int64) Inventory {
+	return Inventory{Held: held, Missing: missing, Listed: held - missing}
+}
+
 func TestDoubt(t *testing.T) {
 	tests := []struct {
-		name string
-		in   Inventory
-		want string
+		name     string
+		last, in Inventory
+		want     string
 	}{
-		{"nothing is held", Inventory{}, ""},
-		{"nothing is missing", Inventory{Held: 100, Listed: 100}, ""},
-		{"the only one is missing", Inventory{Held: 1, Missing: 1}, ""},
-		{"both are missing", Inventory{Held: 2, Missing: 2}, "it shows none of the 2 hosts that we have"},
-		{"both are missing and silent", Inventory{Held: 2, Missing: 2, Silent: 2}, "it shows none of the 2 hosts that we have"},
-		{"all are", Inventory{Held: 40, Missing: 40}, "it shows none of the 40 hosts that we have"},
-		{"all but those on their way back, and they are silent", Inventory{Held: 5, Listed: 3, Missing: 5, Silent: 5}, ""},
-		{"all but those on their way back, though they answer", Inventory{Held: 5, Listed: 3, Missing: 5}, "it lacks 5 of the 5 hosts that we have, though they answer, which is too many at once"},
-		{"all but one of a few", Inventory{Held: 4, Listed: 1, Missing: 3}, ""},
-		{"four of five", Inventory{Held: 5, Listed: 1, Missing: 4}, "it lacks 4 of the 5 hosts that we have, though they answer, which is too many at once"},
-		{"a quarter", Inventory{Held: 40, Listed: 30, Missing: 10}, ""},
-		{"more than a quarter", Inventory{Held: 40, Listed: 29, Missing: 11}, "it lacks 11 of the 40 hosts that we have, though they answer, which is too many at once"},
-		{"more than a quarter, of which some are silent", Inventory{Held: 40, Listed: 20, Missing: 20, Silent: 10}, ""},
+		{"nothing is held", Inventory{}, Inventory{}, ""},
+		{"nothing is missing", lacking(100, 0), lacking(100, 0), ""},
+		{"the only one is missing", lacking(1, 0), lacking(1, 1), ""},
+		{"both are missing", lacking(2, 0), lacking(2, 2), "it shows none of our hosts, and had 2 of them before"},
+		{"all are", lacking(40, 0), lacking(40, 40), "it shows none of our hosts, and had 40 of them before"},
+		{"all are, one after the other", lacking(3, 2), lacking(3, 3), ""},
+		{"none is held, and none listed", lacking(3, 0), Inventory{}, ""},
+		{"all but those on their way back", Inventory{Held: 5, Listed: 8}, Inventory{Held: 5, Missing: 5, Listed: 3}, "it lacks 5 more of the 5 hosts that we have than before, which is too many at once"},
+		{"all but one of a few", lacking(4, 0), lacking(4, 3), ""},
+		{"four of five", lacking(5, 0), lacking(5, 4), "it lacks 4 more of the 5 hosts that we have than before, which is too many at once"},
+		{"four of five, two of which were missing before", lacking(5, 2), lacking(5, 4), ""},
+		{"a quarter", lacking(40, 0), lacking(40, 10), ""},
+		{"more than a quarter", lacking(40, 0), lacking(40, 11), "it lacks 11 more of the 40 hosts that we have than before, which is too many at once"},
+		{"more than a quarter again", lacking(40, 10), lacking(40, 21), "it lacks 11 more of the 40 hosts that we have than before, which is too many at once"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.in.Doubt(); got != test.want {
+			if got := test.in.Doubt(test.last); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -37,18 +43,15 @@ func TestDoubt(t *testing.T) {
 
 func TestAListThatLacksMoreIsNeverBelievedRather(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		i := Inventory{Held: rapid.Int64Range(0, 60).Draw(t, "held")}
-		i.Missing = rapid.Int64Range(0, i.Held).Draw(t, "missing")
-		i.Silent = rapid.Int64Range(0, i.Missing).Draw(t, "silent")
-		i.Listed = i.Held - i.Missing
-		more := i
-		more.Missing = rapid.Int64Range(i.Missing, i.Held).Draw(t, "more missing")
-		more.Listed = more.Held - more.Missing
-		if i.Doubt() != "" && more.Doubt() == "" {
-			t.Fatalf("%+v is believed and %+v is not", more, i)
+		held := rapid.Int64Range(0, 60).Draw(t, "held")
+		last := lacking(held, rapid.Int64Range(0, held).Draw(t, "missing before"))
+		missing := rapid.Int64Range(0, held).Draw(t, "missing")
+		list, worse := lacking(held, missing), lacking(held, rapid.Int64Range(missing, held).Draw(t, "more missing"))
+		if list.Doubt(last) != "" && worse.Doubt(last) == "" {
+			t.Fatalf("after %+v, %+v is believed and %+v is not", last, worse, list)
 		}
-		if i.Missing == 0 && i.Doubt() != "" {
-			t.Fatalf("%+v is not believed", i)
+		if missing <= last.Missing && list.Listed > 0 && list.Doubt(last) != "" {
+			t.Fatalf("after %+v, %+v is not believed", last, list)
 		}
 	})
 }

@@ -28,6 +28,7 @@ type question struct {
 	Limit      *limit       `json:"limit"`
 	ReturnHost []idleHost   `json:"return_host"`
 	Inventory  *Inventory   `json:"inventory"`
+	Believed   Inventory    `json:"believed"` // the last one that was
 }
 
 // limit is what the cluster's own limits on hosts are about.
@@ -97,7 +98,7 @@ func answerOfHosts(b *strings.Builder, q question) {
 		}
 	}
 	if q.Inventory != nil {
-		if doubt := q.Inventory.Doubt(); doubt != "" {
+		if doubt := q.Inventory.Doubt(q.Believed); doubt != "" {
 			fmt.Fprintf(b, "the list is not believed: %s\n", doubt)
 		} else {
 			fmt.Fprintln(b, "the list is believed")

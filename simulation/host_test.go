@@ -159,6 +159,48 @@ func TestAHostThatIsThereBeforeItIsExpectedComesAgain(t *testing.T) {
 	}
 }
 
+func TestAMachineWithACertificateOfItsOwnJoinsUnderItsName(t *testing.T) {
+	for name, pending := range map[string]time.Duration{"when it is expected": 0, "before it is expected": 22 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			w := play(t, newHostScene(3*hour), func(w *world) {
+				w.makers[cloud].Named, w.makers[cloud].PendingFor = true, pending
+				w.boots = func(maker.Machine) boot { b := newBoot(); b.after, b.own = 5*time.Second, true; return b }
+				w.need(10*time.Minute, 8, 40*time.Minute)
+			})
+			life := w.life(hostA)
+			if len(life) != 5 || !strings.HasSuffix(life[2], "joined") || w.rowsOfHosts[0].Name != "ip-10-0-0-1" {
+				t.Errorf("%s: life %v", w.rowsOfHosts[0].Name, life)
+			}
+			w.hostsSettled()
+			w.allDone()
+		})
+	}
+}
+
+func TestANameIsUsedAgainByAnotherMachine(t *testing.T) {
+	for name, own := range map[string]bool{"with a certificate of its own": true, "with its token": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newHostScene(4 * hour)
+			s.authority = newAuthority(t)
+			w := play(t, s, func(w *world) {
+				w.makers[cloud].Named, w.makers[cloud].PendingFor = true, 5*time.Minute
+				w.boots = func(maker.Machine) boot { b := newBoot(); b.after, b.own, b.token = time.Second, own, !own; return b }
+				w.need(10*time.Minute, 8, 10*time.Minute)
+				w.need(90*time.Minute, 8, 10*time.Minute)
+			})
+			w.same("asked", w.asked("c16"), "00:10:01", "01:30:00")
+			for _, r := range w.rowsOfHosts {
+				if r.Name != "ip-10-0-0-1" || len(w.life(r.ID)) != 5 {
+					t.Errorf("%s: %s, life %v", r.ID, r.Name, w.life(r.ID))
+				}
+			}
+			w.same("refused", w.turnedAway())
+			w.hostsSettled()
+			w.allDone()
+		})
+	}
+}
+
 func TestARequestForAHostOfUnknownOutcomeIsSettledByTheList(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -499,6 +541,22 @@ func TestASilentHostIsSuspectThenLostAndWellWhenItAnswers(t *testing.T) {
 	w.allDone()
 }
 
+func TestAnOldWordThatAHostIsLostDrainsNoHostThatIsWell(t *testing.T) {
+	w := play(t, newHostScene(3*hour), func(w *world) {
+		w.need(10*time.Minute, 8, hour)
+		w.h.At(20*time.Minute, func() {
+			w.must(w.h.Signal(hostA, workflows.SignalHealth, workflows.HostHealth{Health: cluster.Lost, Why: "an old word"}))
+		})
+		w.h.At(21*time.Minute, func() {
+			if row := w.rowOf(hostA); row.State != cluster.HostJoined || row.Drain != nil {
+				w.t.Errorf("it is %s: %s", row.State, row.Why)
+			}
+		})
+	})
+	w.hostsSettled()
+	w.allDone()
+}
+
 func TestASuspectHostThatAnswersAgainIsNotDrained(t *testing.T) {
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		w.need(10*time.Minute, 8, hour)
@@ -570,7 +628,7 @@ func TestALostHostWithoutJobsGoesBack(t *testing.T) {
 		w.need(10*time.Minute, 8, 10*time.Minute)
 		w.h.At(24*time.Minute, func() { w.agents["i-1"].silent = true })
 	})
-	w.same("life", w.life(hostA), "00:10:01 requested", "00:10:02 expected", "00:12:02 joined", "00:24:00 joined suspect", "00:28:00 joined lost", "00:28:00 draining lost", "00:28:00 leaving", "00:28:01 returned")
+	w.same("life", w.life(hostA), "00:10:01 requested", "00:10:02 expected", "00:12:02 joined", "00:24:00 joined suspect", "00:28:00 joined lost", "00:28:00 draining lost", "00:28:00 leaving", "00:28:00 returned")
 	w.hostsSettled()
 }
 
@@ -582,7 +640,7 @@ func TestALostHostWithJobsIsReturnedWhereTheClusterWantsThat(t *testing.T) {
 		j = w.need(10*time.Minute, 8, 30*time.Minute)
 		w.h.At(20*time.Minute, func() { w.agents["i-1"].silent = true })
 	})
-	w.same("life", w.life(hostA), "00:10:01 requested", "00:10:02 expected", "00:12:02 joined", "00:20:00 joined suspect", "00:24:00 joined lost", "00:24:00 draining lost", "00:24:01 returned")
+	w.same("life", w.life(hostA), "00:10:01 requested", "00:10:02 expected", "00:12:02 joined", "00:20:00 joined suspect", "00:24:00 joined lost", "00:24:00 draining lost", "00:24:00 returned")
 	if j.starts != 2 {
 		t.Errorf("the job was started %d times", j.starts)
 	}
@@ -677,6 +735,40 @@ func TestAGhostIsClosedAfterTwoLooks(t *testing.T) {
 	w.hostsSettled()
 }
 
+func TestAnOperatorMayTakeAListAtItsWord(t *testing.T) {
+	var jobs []*job
+	w := play(t, newHostScene(4*hour), func(w *world) {
+		for range 6 {
+			jobs = append(jobs, w.need(10*time.Minute, 16, hour))
+		}
+		w.h.At(hour/2, func() {
+			for n := range 6 {
+				w.makers[cloud].Vanish(workflows.HostID("c16", int64(n+1)))
+			}
+		})
+		w.h.At(hour, func() {
+			for _, j := range jobs {
+				if j.starts != 1 {
+					w.t.Errorf("job %d was started %d times on the word of such a list", j.id, j.starts)
+				}
+			}
+			w.must(w.h.Signal(workflows.ProviderID(cloud), workflows.SignalBelieve, struct{}{}))
+		})
+		w.h.At(hour+5*time.Minute, func() {
+			if p := w.storyOf(cloud); p.Trouble != "" || p.Hosts.Believe {
+				w.t.Errorf("the provider's trouble is %q, it is still to believe: %t", p.Trouble, p.Hosts.Believe)
+			}
+		})
+	})
+	for _, j := range jobs {
+		if j.starts != 2 {
+			t.Errorf("job %d was started %d times", j.id, j.starts)
+		}
+	}
+	w.hostsSettled()
+	w.allDone()
+}
+
 func TestAListThatIsHardToBelieveTouchesNothing(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -685,8 +777,8 @@ func TestAListThatIsHardToBelieveTouchesNothing(t *testing.T) {
 		says  string
 	}{
 		{name: "it fails", fails: true, says: "list: unknown"},
-		{name: "it is empty", list: func([]providers.Grant) []providers.Grant { return nil }, says: "shows none of the 6 hosts"},
-		{name: "it is far shorter", list: func(g []providers.Grant) []providers.Grant { return g[:2] }, says: "lacks 4 of the 6 hosts"},
+		{name: "it is empty", list: func([]providers.Grant) []providers.Grant { return nil }, says: "shows none of our hosts, and had 6 of them before"},
+		{name: "it is far shorter", list: func(g []providers.Grant) []providers.Grant { return g[:2] }, says: "lacks 4 more of the 6 hosts"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := play(t, newHostScene(3*hour), func(w *world) {

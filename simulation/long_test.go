@@ -152,7 +152,7 @@ func (w *world) hostile(seed uint64, lasts time.Duration) func(lender.Call) lend
 }
 
 func TestNothingIsLostWhenActivitiesAndLendersFail(t *testing.T) {
-	seeds := uint64(12)
+	seeds := uint64(8)
 	if racing {
 		seeds = 2 // ten times as slow, and all in one goroutine
 	}

@@ -104,6 +104,9 @@ type boot struct {
 	has   api.JoinHost
 	// token has it join with its token, and not by a certificate that it has.
 	token bool
+	// own has it join under its machine's name, with a certificate of the cluster that
+	// does not say which host it is.
+	own bool
 }
 
 func newBoot() boot {
@@ -189,6 +192,9 @@ func (w *world) knock(a *agent) error {
 		return err
 	}
 	a.peer = pki.Peer{Role: string(api.HostRole), Name: w.rowOf(a.machine.Request).Name, ID: a.machine.Request}
+	if a.boot.own {
+		a.peer = pki.Peer{Role: string(api.HostRole), Name: a.machine.Name}
+	}
 	return w.service.Join(w.t.Context(), a.peer, a.boot.has)
 }
 

@@ -163,6 +163,11 @@ func (c *Client) update(ctx context.Context, id, requestID, name string, arg, an
 	return handle.Get(ctx, answer)
 }
 
+// Believe has a provider's story take the next list of its hosts at its word.
+func (c *Client) Believe(ctx context.Context, provider string) error {
+	return c.signal(ctx, workflows.ProviderID(provider), workflows.SignalBelieve, struct{}{})
+}
+
 // Running answers the ids of the stories of one kind that run, as far as Temporal
 // lists them already.
 func (c *Client) Running(ctx context.Context, kind string) (map[string]bool, error) {

@@ -74,6 +74,8 @@ type Message struct {
 	Recalled *Recalled
 	// Check asks a loan or host to compare its books with the provider's list.
 	Check bool
+	// Believe has a provider take its next list of hosts at its word.
+	Believe bool
 	// Wish is an operator's wish for a host.
 	Wish *HostWish
 	// Joined and the others tell a host what the cluster saw of it.

@@ -114,7 +114,9 @@ func (h *Host) pause(env HostEnv, waitsFor string, d cluster.Duration) {
 		if !ok {
 			return
 		}
-		h.hear(env, m)
+		if h.hear(env, m); h.Chapter == Closed {
+			return
+		}
 	}
 }
 
@@ -312,12 +314,14 @@ func (h *Host) giveBack(env HostEnv) {
 }
 
 // verify settles a return of which the outcome is open by the provider's list.
+// Where there is none to be believed, the machine is given back once more.
 func (h *Host) verify(env HostEnv) {
 	held := env.Holding(h.ask())
 	h.note(held.Outcome)
 	switch {
 	case held.Outcome.Status != providers.StatusOK:
 		h.Tries++
+		h.Chapter = GivingBack
 		h.pause(env, fmt.Sprintf("a list of %s without the machine", h.Request.Provider), backoff(h.pollInterval(), 10*cluster.Minute, h.Tries))
 	case held.Ceil() == 0:
 		h.back(env)

@@ -116,10 +116,10 @@ func (h *Host) drain(env HostEnv, d cluster.Drain) (refused string) {
 	return ""
 }
 
-// search finds out what became of a host that does not answer. One that its
-// provider does not list any more is gone. One that is listed leaves if it has no
-// jobs; with jobs on it, it is given back only where the cluster wants that,
-// since they may still run.
+// search does what can be done with a host that does not answer. It leaves if it
+// has no jobs; with jobs on it, it is given back only where the cluster wants that,
+// since they may still run. Should its provider not have the machine any more, the
+// provider's story says so, which knows whether its list can be believed.
 func (h *Host) search(env HostEnv) {
 	if h.Row.Drain == nil {
 		h.drain(env, cluster.Drain{By: silence, Why: "it does not answer", Action: cluster.DrainWait})
@@ -127,14 +127,25 @@ func (h *Host) search(env HostEnv) {
 	if h.AskNow = false; h.Chapter != Keeping {
 		return
 	}
-	if h.look(env); h.Chapter != Keeping {
+	if h.Row.Health != cluster.Lost { // by the ledger: the word was an old one
+		h.answers(env)
+		h.AskNow = true
 		return
 	}
 	if h.fence(env); h.Chapter != Keeping {
 		return
 	}
-	if h.Row.Health == cluster.Lost && h.Row.ReturnLost && h.Absent == 0 && h.Trouble == "" {
+	if h.Row.Health == cluster.Lost && h.Row.ReturnLost {
 		h.turn(GivingBack)
+	}
+}
+
+// answers opens a host that was drained for its silence and answers again.
+func (h *Host) answers(env HostEnv) {
+	if h.Row.Drain != nil && h.Row.Drain.By == silence {
+		h.Absent = 0
+		h.write(env, api.WriteHost{Undrain: &api.By{By: "the host, which answers again"}})
+		h.AskNow = true
 	}
 }
 

@@ -60,11 +60,13 @@ func (h *Host) reclaim(env HostEnv, by cluster.Time) {
 // May tells whether an operator's wish can be taken up at all, or why not: what
 // needs no look at the ledger.
 func (h *Host) May(kind HostUpdate, order HostOrder) error {
-	awaited, here := h.Chapter == Joining, h.Chapter == Keeping
+	awaited, here, leaving := h.Chapter == Joining, h.Chapter == Keeping, h.Chapter == GivingBack || h.Chapter == Verifying
 	switch {
 	case order.Within < 0:
 		return fmt.Errorf("a drain within %s makes no sense; write a length of time such as 10m", order.Within)
-	case h.Chapter == Closed || h.Chapter == GivingBack || h.Chapter == Verifying:
+	case leaving && kind == UpdateGone:
+		return nil // whatever its provider says
+	case leaving || h.Chapter == Closed:
 		return fmt.Errorf("host %s is %s: it is too late for that", h.Request.ID, h.state())
 	case !awaited && !here:
 		return fmt.Errorf("host %s is %s: there is no machine yet; ask again when there is", h.Request.ID, h.state())

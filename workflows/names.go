@@ -1,14 +1,14 @@
-// Package workflows holds the stories of providers and loans, and their binding
-// to Temporal.
+// Package workflows holds the stories of providers, loans and hosts, and their
+// binding to Temporal.
 //
-// A story ([Loan.Live], [Provider.Live]) is a plain function of its state and
-// an environment ([LoanEnv], [ProviderEnv]): what time it is, wait for a message
-// until then, and the story's own named steps. It is written once, straight
+// A story ([Loan.Live], [Host.Live], [Provider.Live]) is a plain function of its
+// state and an environment ([LoanEnv], [HostEnv], [ProviderEnv]): what time it is,
+// wait for a message until then, and the story's own named steps. It is written once, straight
 // through. Business outcomes (refused, partial, unknown, not yet) are answered
 // in the story, so they happen alike wherever it runs; faults of the
 // infrastructure never reach it.
 //
-// Temporal runs the stories live ([LoanWorkflow], [ProviderWorkflow]): steps are
+// Temporal runs the stories live ([LoanWorkflow], [HostWorkflow], [ProviderWorkflow]): steps are
 // activities, waiting is a durable timer, state is carried over when a history
 // grows long.
 package workflows
@@ -35,6 +35,8 @@ const (
 	SignalRecalled = "recalled"
 	// SignalCheck tells a loan or host that the provider's list differs from its books.
 	SignalCheck = "check"
+	// SignalBelieve has a provider's story take its next list of hosts at its word.
+	SignalBelieve = "believe"
 	// SignalJoined tells a host that it has joined, SignalEmptied that the last job
 	// on it is done, SignalHealth how it answers, and SignalReclaimed that its
 	// provider takes it.

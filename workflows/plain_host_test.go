@@ -75,15 +75,28 @@ func newYard() *yard {
 	}
 	y.maker.Ended = y.ended
 	y.maker.BeforeReturn = y.judgeReturn
-	y.script = activities.Provider{Script: y.maker, Hosts: gate{}}
+	y.script = activities.Provider{Script: y.maker, Hosts: gate{y}}
 	return y
 }
 
-// gate lets every host have what it needs to join.
-type gate struct{ activities.Hosts }
+// gate is the controller as the activities of a provider of hosts reach it.
+type gate struct{ y *yard }
 
 func (gate) Join(_ context.Context, host string) (providers.Join, error) {
 	return providers.Join{Host: host}, nil
+}
+
+func (g gate) Machines(context.Context, string) ([]api.HostMachine, error) {
+	return g.y.machines(), nil
+}
+
+// machines are those that a list is compared with.
+func (y *yard) machines() []api.HostMachine {
+	row := y.books.Row
+	if !row.State.Open() || row.ID == "" {
+		return nil
+	}
+	return []api.HostMachine{{ID: row.ID, Instance: row.Instance, State: row.State}}
 }
 
 // ended ends a machine, and with it what runs on it.
@@ -154,7 +167,6 @@ func (y *yard) tick(n int) {
 
 // survey tells the host what a provider's story would.
 func (y *yard) survey() {
-	row := y.books.Row
 	mishap := y.maker.Mishap
 	y.maker.Mishap = nil
 	description, _ := y.maker.Describe(ctx)
@@ -167,8 +179,8 @@ func (y *yard) survey() {
 			y.inbox = append(y.inbox, workflows.Message{Reclaimed: &workflows.Reclaimed{By: by}})
 		})
 	}
-	inv := activities.Compare([]api.HostMachine{{ID: row.ID, Instance: row.Instance, State: row.State}}, list.Grants)
-	if row.ID != "" && len(inv.MissingHosts)+len(inv.Swapped) > 0 {
+	inv := activities.Compare(y.machines(), list.Grants)
+	if len(inv.MissingHosts)+len(inv.Swapped) > 0 {
 		y.tell(workflows.Message{Check: true})
 	}
 }

@@ -99,6 +99,10 @@ func (p *Provider) Live(env ProviderEnv) bool {
 // hear takes a message. That demand changed needs no more than another look, and
 // being told of a survey interval that is kept already not even a survey.
 func (p *Provider) hear(env ProviderEnv, m Message) {
+	if m.Believe {
+		p.Hosts.Believe, p.NextSurvey = true, env.Now()
+		return
+	}
 	if m.Changed == nil || *m.Changed == (Changed{SurveyEvery: p.SurveyEvery, OrphanGrace: p.Hosts.OrphanGrace}) {
 		return
 	}

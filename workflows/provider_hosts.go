@@ -24,8 +24,12 @@ type ProviderHosts struct {
 	Orphans map[string]Stray `json:"orphans,omitempty"`
 	// OrphanGrace is how long an orphan is left alone before it is given back.
 	OrphanGrace cluster.Duration `json:"orphan_grace,omitempty"`
-	// Doubt is why the last list of hosts was not believed.
-	Doubt string `json:"doubt,omitempty"`
+	// Believed is the last inventory that was believed, and Doubt why the last one
+	// was not.
+	Believed policy.Inventory `json:"believed,omitzero"`
+	Doubt    string           `json:"doubt,omitempty"`
+	// Believe tells that an operator takes the next list at its word.
+	Believe bool `json:"believe,omitempty"`
 }
 
 // provision asks for the hosts that the policy decides upon, until it wants no more.
@@ -95,13 +99,14 @@ func (p *Provider) reclaim(env ProviderEnv, taken []activities.Reclaim) {
 // takeStock compares what machines the provider lists with the books. A host
 // that is missing, or is another machine, is told to look for itself; what no
 // open host stands for is an orphan. A list that is hard to believe is not acted
-// upon.
+// upon, unless an operator takes it at its word.
 func (p *Provider) takeStock(env ProviderEnv, inv activities.Inventory) {
-	p.Hosts.Doubt = inv.Doubt()
-	if p.Hosts.Doubt != "" {
-		p.Trouble = "list: " + p.Hosts.Doubt + "; not believed, and hosts are not compared with it. If it is true, say so with `xce-elastic host gone` for each of them"
+	p.Hosts.Doubt = inv.Doubt(p.Hosts.Believed)
+	if p.Hosts.Doubt != "" && !p.Hosts.Believe {
+		p.Trouble = fmt.Sprintf("list: %s; not believed, and hosts are not compared with it; if it is true, say so with `xce-elastic provider believe %s --yes`", p.Hosts.Doubt, p.Name)
 		return
 	}
+	p.Hosts.Believed, p.Hosts.Believe, p.Hosts.Doubt = inv.Inventory, false, ""
 	for _, id := range inv.MissingHosts {
 		env.TellHost(id, Message{Check: true})
 	}

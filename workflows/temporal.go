@@ -298,6 +298,7 @@ func ProviderWorkflow(ctx workflow.Context, p Provider) error {
 	ctx = uncancelled(ctx)
 	b := &providerBinding{binding{ctx: ctx}, p.Name}
 	source(&b.binding, SignalDemand, func(struct{}) Message { return Message{Demand: true} })
+	source(&b.binding, SignalBelieve, func(struct{}) Message { return Message{Believe: true} })
 	source(&b.binding, SignalCatalogChanged, func(c Changed) Message { return Message{Changed: &c} })
 	if err := workflow.SetQueryHandler(ctx, QueryState, func() (Provider, error) { return p, nil }); err != nil {
 		return fmt.Errorf("answer query %s: %w", QueryState, err)

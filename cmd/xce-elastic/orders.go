@@ -170,6 +170,32 @@ func newGone() *cobra.Command {
 	}, "is closed, and its jobs wait again")
 }
 
+func newProviderBelieve() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "believe PROVIDER", Short: "Take the next list of a provider's hosts at its word",
+		Long: "Take the next list of a provider's hosts at its word, though it lacks so many of them that it is not believed:\n" +
+			"hosts that it lacks are closed, and jobs on them wait again. Do so once you have seen that the machines are gone.",
+		Args: exactly(1, "xce-elastic provider believe cloud --yes"),
+	}
+	yes := cmd.Flags().Bool("yes", false, "the machines that it does not list are certainly no more")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !*yes {
+			return errors.New("jobs on hosts that are not listed will wait again, and run twice if their machines still live; say --yes if those are certainly no more")
+		}
+		stories, done, err := dialStarter(cmd)
+		if err != nil {
+			return err
+		}
+		defer done()
+		if err := stories.Believe(cmd.Context(), args[0]); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "the next list of %s is taken at its word\n", args[0])
+		return err
+	}
+	return cmd
+}
+
 func newProviderRetry() *cobra.Command {
 	return &cobra.Command{
 		Use: "retry PROVIDER", Short: "Forget a provider's refusals, so that it is asked again at once",

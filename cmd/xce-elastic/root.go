@@ -40,7 +40,7 @@ func newRoot() *cobra.Command {
 	flags.String("temporal.namespace", "", "Temporal namespace")
 	flags.String("log.level", "", "debug, info, warn or error")
 	provider := newProvider()
-	provider.AddCommand(newProviderRetry())
+	provider.AddCommand(newProviderRetry(), newProviderBelieve())
 	root.AddCommand(
 		newDev(), newController(), newWorker(), newAgent(),
 		newSubmit(), newJobs(), newStatus(), newDemand(), newIdle(), newSession(), newSnapshot(), newLoans(), newReturn(), newExplain(), newOwned(),

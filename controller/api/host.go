@@ -99,7 +99,6 @@ type HostMachine struct {
 	ID       string            `json:"id"`
 	Instance string            `json:"instance,omitempty"`
 	State    cluster.HostState `json:"state"`
-	Health   cluster.Health    `json:"health,omitempty"`
 }
 
 // CatalogView is what providers say they can give now, with what we know of it.

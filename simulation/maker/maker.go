@@ -52,7 +52,7 @@ type Maker struct {
 	Surplus int64
 	// Sticky has a return be answered as done while the machine stays.
 	Sticky bool
-	// Named has machines have names.
+	// Named has machines have names, which are used again.
 	Named bool
 	// Mishap says what goes wrong with a call: nothing unless given.
 	Mishap func(lender.Call) lender.Mishap
@@ -158,7 +158,7 @@ func (m *Maker) make(in providers.RequestIn) (made []providers.Instance) {
 		machine := &Machine{Request: in.RequestID, Template: in.Template, Join: in.Join, Made: m.Now()}
 		machine.ID = fmt.Sprintf("i-%d", m.numbers)
 		if m.Named {
-			machine.Name = fmt.Sprintf("ip-10-0-0-%d", m.numbers)
+			machine.Name = m.freeName()
 		}
 		m.machines = append(m.machines, machine)
 		m.Moves = append(m.Moves, Move{m.Now(), in.RequestID, machine.ID, true})
@@ -168,6 +168,16 @@ func (m *Maker) make(in providers.RequestIn) (made []providers.Instance) {
 		}
 	}
 	return made
+}
+
+// freeName answers the first name that no machine has.
+func (m *Maker) freeName() string {
+	for n := 1; ; n++ {
+		name := fmt.Sprintf("ip-10-0-0-%d", n)
+		if !slices.ContainsFunc(m.machines, func(other *Machine) bool { return other.Name == name }) {
+			return name
+		}
+	}
 }
 
 // end ends the machines that are meant.
