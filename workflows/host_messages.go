@@ -7,9 +7,9 @@ import (
 	"xce.internal/elastic/controller/api"
 )
 
-// listLag is how long after it was made a machine may be missing in its
+// listLag is for how many poll intervals a new machine may be missing in its
 // provider's list.
-const listLag = 2 * cluster.Minute
+const listLag = 6
 
 // hear takes a message.
 func (h *Host) hear(env HostEnv, m Message) {
@@ -24,7 +24,7 @@ func (h *Host) hear(env HostEnv, m Message) {
 		h.hearHealth(env, *m.Health)
 	case m.Reclaimed != nil:
 		h.reclaim(env, m.Reclaimed.By)
-	case m.Check && (h.Chapter == Keeping || h.Chapter == Joining) && h.Absent == 0 && env.Now() >= h.Row.Made.Add(listLag):
+	case m.Check && (h.Chapter == Keeping || h.Chapter == Joining) && h.Absent == 0 && env.Now() >= h.Row.Made.Add(listLag*h.pollInterval()):
 		h.look(env)
 	}
 }
