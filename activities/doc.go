@@ -123,8 +123,8 @@ type Inventory struct {
 	policy.Inventory
 	// MissingHosts are in the books, and not listed.
 	MissingHosts []string `json:"missing_hosts,omitempty"`
-	// Orphans are listed, and no open host stands for them.
-	Orphans []Orphan `json:"orphans,omitempty"`
+	// OrphanHosts are listed, and no open host stands for them.
+	OrphanHosts []Orphan `json:"orphan_hosts,omitempty"`
 	// Swapped are hosts that are listed as another machine than the books have.
 	Swapped []string `json:"swapped,omitempty"`
 }

@@ -51,13 +51,20 @@ func Compare(books []api.HostMachine, list []providers.Grant) Inventory {
 		case !there:
 			inv.Missing++
 			inv.MissingHosts = named(inv.MissingHosts, h.ID)
-		case len(g.Instances) != 1 || g.Instances[0].ID != h.Instance:
+		case !slices.ContainsFunc(g.Instances, func(i providers.Instance) bool { return i.ID == h.Instance }):
+			inv.Missing++ // as far as belief goes
+			inv.Listed--
+			inv.Swapped = named(inv.Swapped, h.ID)
+		case len(g.Instances) > 1:
 			inv.Swapped = named(inv.Swapped, h.ID)
 		}
 	}
 	for _, g := range list {
-		if g.Template != "" && !open[g.RequestID] && len(inv.Orphans) < mostNamed {
-			inv.Orphans = append(inv.Orphans, Orphan{Request: g.RequestID, Template: g.Template, Instances: g.Instances})
+		if g.Template == "" || open[g.RequestID] {
+			continue
+		}
+		if inv.Orphans++; len(inv.OrphanHosts) < mostNamed {
+			inv.OrphanHosts = append(inv.OrphanHosts, Orphan{Request: g.RequestID, Template: g.Template, Instances: g.Instances})
 		}
 	}
 	return inv

@@ -15,6 +15,8 @@ type HostRules struct {
 	JoinWithin Duration `json:"join_within"`
 	// MaxLifetime is how long after its joining a host is drained; 0 means never.
 	MaxLifetime Duration `json:"max_lifetime,omitempty"`
+	// SuspectAfter is for how long a host may be silent before it gets no new jobs.
+	SuspectAfter Duration `json:"suspect_after"`
 	// LostAfter is for how long a host may be silent before it counts as lost.
 	LostAfter Duration `json:"lost_after"`
 	// ReturnLost gives a lost host back even if jobs are on it.
@@ -50,10 +52,13 @@ type HostLimit struct {
 // DefaultHostRules is what holds where the configuration says nothing.
 func DefaultHostRules() HostRules {
 	return HostRules{
-		IdleTime: 10 * Minute, JoinWithin: 15 * Minute, LostAfter: 5 * Minute,
+		IdleTime: 10 * Minute, JoinWithin: 15 * Minute, SuspectAfter: 45 * Second, LostAfter: 5 * Minute,
 		Halt: HostHalt{Hosts: 3, Percent: 33},
 	}
 }
+
+// leastSilence is how long a host that is well may be silent.
+const leastSilence = 20 * Second
 
 // Validate checks the rules. Paths begin with "hosts".
 func (r HostRules) Validate(sessionInterval Duration) Problems {
@@ -68,6 +73,9 @@ func (r HostRules) Validate(sessionInterval Duration) Problems {
 	}
 	if r.LostAfter == 0 {
 		ps.add("hosts.lost_after", fmt.Sprintf("%s counts every host as lost", r.LostAfter), "write a length of time such as 5m")
+	}
+	if r.SuspectAfter < leastSilence {
+		ps.add("hosts.suspect_after", fmt.Sprintf("%s is too short: hosts are heard of every 15 seconds", r.SuspectAfter), fmt.Sprintf("write at least %s", leastSilence))
 	}
 	ps.length("hosts.join_within", r.JoinWithin)
 	ps.length("hosts.idle_time", r.IdleTime)

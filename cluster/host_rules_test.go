@@ -45,7 +45,7 @@ func TestHostRulesAreRefusedWithPlaceAndRemedy(t *testing.T) {
 		{"all at once", func(r *HostRules) {
 			*r = HostRules{Max: -1, IdleTime: -1, MaxLifetime: -1, Step: HostStep{Hosts: -1}, Halt: HostHalt{Hosts: -1, Percent: -1}, Limits: []HostLimit{{Name: "a"}}}
 		}, []string{
-			"hosts.max: ", "hosts.join_within: ", "hosts.lost_after: ", "hosts.idle_time: ", "hosts.max_lifetime: ", "hosts.step.hosts: ",
+			"hosts.max: ", "hosts.join_within: ", "hosts.lost_after: ", "hosts.suspect_after: ", "hosts.idle_time: ", "hosts.max_lifetime: ", "hosts.step.hosts: ",
 			"hosts.halt.hosts: ", "hosts.halt.percent: ", "hosts.limits[0].templates: ",
 		}},
 	}

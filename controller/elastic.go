@@ -139,19 +139,28 @@ func (w *work) template(name, provider string) (cluster.Template, bool, error) {
 // nameFor answers what the host is called in the cluster: as its provider calls
 // the machine, or where another has that name, or none is given, by its id.
 func (e *hostEntry) nameFor(machine string) (string, error) {
+	if cluster.ValidName(machine) {
+		if free, err := e.isFree(machine); free || err != nil {
+			return machine, err
+		}
+	}
 	name := e.books.Row.DefaultName()
-	if !cluster.ValidName(machine) {
-		return name, nil
+	for n := 2; ; n++ {
+		if free, err := e.isFree(name); free || err != nil {
+			return name, err
+		}
+		name = fmt.Sprintf("%s.%d", e.books.Row.DefaultName(), n)
 	}
-	bearer, joined, err := e.Host(machine)
-	if err != nil {
-		return name, err
+}
+
+// isFree tells whether the host may be called so.
+func (e *hostEntry) isFree(name string) (bool, error) {
+	bearer, joined, err := e.Host(name)
+	if err != nil || joined && !e.adoptable(bearer.Host) {
+		return false, err
 	}
-	other, found, err := e.ElasticHostNamed(machine)
-	if joined && !e.adoptable(bearer.Host) || found && other.State.Open() && other.ID != e.books.Row.ID {
-		return name, err
-	}
-	return machine, err
+	other, found, err := e.ElasticHostNamed(name)
+	return !found || !other.State.Open() || other.ID == e.books.Row.ID, err
 }
 
 // adoptable tells whether a host that has joined by a certificate of its own is
@@ -163,7 +172,7 @@ func (e *hostEntry) adoptable(h cluster.Host) bool {
 // adopt takes a host that has joined already for the one that is expected now.
 func (e *hostEntry) adopt(row cluster.ElasticHost) error {
 	host, joined, err := e.Host(row.Name)
-	if err != nil || !joined {
+	if err != nil || !joined || !e.adoptable(host.Host) {
 		return err
 	}
 	after, event, err := ledger.Host{Row: row}.Note(ledger.Join{Capacity: host.Host.Capacity}, e.now)
@@ -360,14 +369,15 @@ func (s *Service) listen(w *work) error {
 	if err != nil {
 		return err
 	}
+	s.forget(hosts)
 	for _, h := range hosts {
 		if h.Host.ID == "" {
 			continue
 		}
 		last := s.lastSeen(h.Name)
 		health := s.healthAfter(w.now.Sub(last))
-		if health == h.Host.Health {
-			continue
+		if health == h.Host.Health || !s.wasHeard(h.Name) && h.Host.Health != cluster.Well && health != cluster.Lost {
+			continue // a controller that has just started knows no better
 		}
 		if err := w.noteHealth(h.Host.ID, ledger.Seen{Health: health, Why: "last heard of at " + last.Stamp()}); err != nil {
 			return err
@@ -378,9 +388,9 @@ func (s *Service) listen(w *work) error {
 
 func (s *Service) healthAfter(silence cluster.Duration) cluster.Health {
 	switch {
-	case silence >= max(s.config.Hosts.LostAfter, hostSilence):
+	case silence >= max(s.config.Hosts.LostAfter, s.silence()):
 		return cluster.Lost
-	case silence >= hostSilence:
+	case silence >= s.silence():
 		return cluster.Suspect
 	}
 	return cluster.Well

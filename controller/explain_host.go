@@ -263,11 +263,11 @@ func explainHealth(h api.HostStatus) []string {
 	if row.Health == cluster.Suspect {
 		return sentences
 	}
-	sentences = append(sentences, fmt.Sprintf("It counts as lost: %s is asked whether it still has the machine, and if it has not, the jobs wait again.", row.Provider))
+	sentences = append(sentences, fmt.Sprintf("It counts as lost: when %s does not list the machine any more, the jobs wait again.", row.Provider))
 	if row.ReturnLost {
-		return append(sentences, "If it has, the host goes back with the jobs on it, which then wait again.")
+		return append(sentences, "While it does, the host goes back with the jobs on it, which then wait again.")
 	}
-	return append(sentences, "If it has, the host goes back once no job is on it, since they may still run; `xce-elastic host gone` says that they do not.")
+	return append(sentences, "While it does, the host goes back once no job is on it, since they may still run; `xce-elastic host gone` says that they do not.")
 }
 
 // explainDrain tells why a host takes no new jobs, and until when they may run.

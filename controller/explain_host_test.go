@@ -108,8 +108,8 @@ func TestAHostIsExplainedThroughItsLife(t *testing.T) {
 func TestAHostThatDoesNotAnswerIsExplained(t *testing.T) {
 	t.Parallel()
 	for want, returned := range map[string]bool{
-		"If it has, the host goes back once no job is on it, since they may still run; `xce-elastic host gone` says that they do not": false,
-		"If it has, the host goes back with the jobs on it, which then wait again":                                                    true,
+		"While it does, the host goes back once no job is on it, since they may still run; `xce-elastic host gone` says that they do not": false,
+		"While it does, the host goes back with the jobs on it, which then wait again":                                                    true,
 	} {
 		y := newYard(t, 1, func(r *cluster.HostRules) { r.ReturnLost = returned })
 		id, name := y.here(1)
@@ -119,7 +119,7 @@ func TestAHostThatDoesNotAnswerIsExplained(t *testing.T) {
 		y.explained("host", name, "It does not answer, and was last heard of at Jan 1 00:00:00 UTC: it keeps its jobs, and gets no new ones", "it fell silent")
 		y.Clock.Advance(5 * cluster.Minute)
 		y.Session()
-		y.explained("host", id, "It counts as lost: cloud is asked whether it still has the machine", want, "it counted as lost")
+		y.explained("host", id, "It counts as lost: when cloud does not list the machine any more", want, "it counted as lost")
 		y.write(1, api.WriteHost{Gone: &api.By{By: "ann", Why: "ann says that the machine is no more"}})
 		y.explained("host", id, "It was closed at Jan 1 00:06:00 UTC: ann says that the machine is no more", "it was gone")
 		y.explained("job", "1", "Job 1 waits since", "At Jan 1 00:06:00 UTC it had to wait again: ann says that the machine is no more")

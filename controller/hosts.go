@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -73,7 +74,7 @@ func (s *Service) joinOwned(w *work, name string, join api.JoinHost) error {
 	next := store.Host{Name: name, Host: cluster.Host{Name: name, Capacity: join.Capacity(), Instance: join.Instance, Joined: w.now}}
 	var before any
 	if known {
-		before, next.Assigned = old.Host, old.Assigned
+		before, next.Assigned, next.Host.Joined = old.Host, old.Assigned, old.Host.Joined
 	}
 	if err := w.SaveHost(next); err != nil {
 		return err
@@ -109,7 +110,29 @@ func (s *Service) Assignments(ctx, wait context.Context, peer pki.Peer, after in
 func (s *Service) heardOf(host string) {
 	s.seenMu.Lock()
 	defer s.seenMu.Unlock()
-	s.seen[host] = s.now()
+	s.seen[host], s.heard[host] = s.now(), true
+}
+
+// forget drops what is remembered of hosts that are gone.
+func (s *Service) forget(hosts []store.Host) {
+	s.seenMu.Lock()
+	defer s.seenMu.Unlock()
+	if len(s.seen) <= 2*len(hosts)+100 {
+		return
+	}
+	here := map[string]bool{}
+	for _, h := range hosts {
+		here[h.Name] = true
+	}
+	maps.DeleteFunc(s.seen, func(name string, _ cluster.Time) bool { return !here[name] })
+	maps.DeleteFunc(s.heard, func(name string, _ bool) bool { return !here[name] })
+}
+
+// wasHeard tells whether a host was heard of since the controller started.
+func (s *Service) wasHeard(host string) bool {
+	s.seenMu.Lock()
+	defer s.seenMu.Unlock()
+	return s.heard[host]
 }
 
 // lastSeen answers when a host was last heard of. A controller that has just
@@ -124,5 +147,5 @@ func (s *Service) lastSeen(host string) cluster.Time {
 }
 
 func (s *Service) isUp(host string, now cluster.Time) bool {
-	return now.Sub(s.lastSeen(host)) < hostSilence
+	return now.Sub(s.lastSeen(host)) < s.silence()
 }

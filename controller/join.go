@@ -56,11 +56,19 @@ func (s *Service) JoinWithToken(ctx context.Context, in api.JoinRequest) (api.Jo
 		return api.Joined{}, err
 	}
 	if s.config.Authority == nil {
-		return api.Joined{}, refuse(http.StatusConflict, "this controller makes no certificates; set controller.tls.ca_key to the key of its authority")
+		return api.Joined{}, refuse(http.StatusConflict, "this controller makes no certificates; set controller.ca_key to the key of its authority")
 	}
 	var joined api.Joined
-	err := s.update(ctx, "host/"+in.Host, func(w *work) error {
-		if err := w.useToken(in); err != nil {
+	err := s.known(ctx, in)
+	if err != nil {
+		return joined, s.report(ctx, in.Host, err)
+	}
+	key, err := pki.RequestKey([]byte(in.Request))
+	if err != nil {
+		return joined, refuse(http.StatusUnprocessableEntity, "the certificate request cannot be read: %v", err)
+	}
+	err = s.update(ctx, in.Host, func(w *work) error {
+		if err := w.useToken(in, key); err != nil {
 			return err
 		}
 		row, err := s.admit(w, in.Host, in.JoinHost)
@@ -78,18 +86,18 @@ func (s *Service) JoinWithToken(ctx context.Context, in api.JoinRequest) (api.Jo
 // everyone may knock, as often as they like.
 const reportEvery = cluster.Minute
 
-// report writes down that a host was refused, if it is one that we know of.
+// report writes down that a host was refused, if it is one that stands for something.
 func (s *Service) report(ctx context.Context, host string, err error) error {
 	var refused *Refused
 	if !errors.As(err, &refused) || refused.Status == http.StatusServiceUnavailable {
 		return err // or it will ask again
 	}
-	return errors.Join(err, s.add(ctx, "host/"+host, func(w *work) error {
-		_, known, err := w.ElasticHost(host)
+	return errors.Join(err, s.add(ctx, host, func(w *work) error {
+		row, known, err := w.ElasticHost(host)
 		if err == nil && !known {
-			_, known, err = w.ElasticHostNamed(host)
+			row, known, err = w.ElasticHostNamed(host)
 		}
-		if err != nil || !known || !s.mayReport(host, w.now) {
+		if err != nil || !known || !row.State.Open() || !s.mayReport(host, w.now) {
 			return err
 		}
 		s.log.Warn("a host was not let in", "host", host, "why", refused.Text)
@@ -108,19 +116,29 @@ func (s *Service) mayReport(host string, now cluster.Time) bool {
 	return true
 }
 
-// useToken checks the token and binds it to the key of who used it first.
-func (w *work) useToken(in api.JoinRequest) error {
-	token, found, err := w.JoinToken(in.Host)
+// known turns away, with as little effort as can be, whoever has no good token.
+func (s *Service) known(ctx context.Context, in api.JoinRequest) error {
+	return s.store.Read(ctx, func(tx *store.Tx) error {
+		_, err := tokenOf(tx, in)
+		return err
+	})
+}
+
+func tokenOf(tx *store.Tx, in api.JoinRequest) (store.JoinToken, error) {
+	token, found, err := tx.JoinToken(in.Host)
+	if err == nil && (!found || subtle.ConstantTimeCompare([]byte(token.Hash), []byte(hashOf(in.Token))) != 1) {
+		err = refuse(http.StatusForbidden, "the token is not one of host %s, or is good no more", in.Host)
+	}
+	return token, err
+}
+
+// useToken binds the token to the key of who used it first.
+func (w *work) useToken(in api.JoinRequest, key string) error {
+	token, err := tokenOf(w.Tx, in)
 	if err != nil {
 		return err
 	}
-	key, err := pki.RequestKey([]byte(in.Request))
-	switch {
-	case !found || subtle.ConstantTimeCompare([]byte(token.Hash), []byte(hashOf(in.Token))) != 1:
-		return refuse(http.StatusForbidden, "the token is not one of host %s, or is good no more", in.Host)
-	case err != nil:
-		return refuse(http.StatusUnprocessableEntity, "the certificate request cannot be read: %v", err)
-	case token.Key != "" && token.Key != key:
+	if token.Key != "" && token.Key != key {
 		return refuse(http.StatusForbidden, "the token of host %s has been used by another", in.Host)
 	}
 	token.Key = key
@@ -172,7 +190,7 @@ func (s *Service) sameAgent(w *work, name, id, instance string) error {
 	}
 	if old.Host.Instance != instance && s.isUp(name, w.now) {
 		return refuse(http.StatusConflict, "host %s is here already, with an agent that has another folder and was heard of at %s; give this one a name of its own, or stop the other and wait %s",
-			name, s.lastSeen(name).Stamp(), hostSilence)
+			name, s.lastSeen(name).Stamp(), s.silence())
 	}
 	return nil
 }

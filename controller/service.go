@@ -55,6 +55,7 @@ type Service struct {
 	kick chan struct{}
 
 	seenMu sync.Mutex
+	heard  map[string]bool         // those of seen that were heard of since the start
 	seen   map[string]cluster.Time // hosts, when they were last heard of
 
 	warnedMu sync.Mutex
@@ -75,7 +76,7 @@ const self = "controller/session"
 func NewService(ctx context.Context, config Config, st *store.Store, now func() cluster.Time, log *slog.Logger) (*Service, error) {
 	s := &Service{
 		config: config, store: st, now: now, log: log,
-		watch: newWatch(), kick: make(chan struct{}, 1), seen: map[string]cluster.Time{}, warned: map[string]bool{}, reported: map[string]cluster.Time{},
+		watch: newWatch(), kick: make(chan struct{}, 1), seen: map[string]cluster.Time{}, heard: map[string]bool{}, warned: map[string]bool{}, reported: map[string]cluster.Time{},
 	}
 	if err := s.configure(ctx); err != nil {
 		return nil, err

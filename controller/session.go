@@ -14,8 +14,13 @@ import (
 	"xce.internal/elastic/scheduling/snapshot"
 )
 
-// hostSilence is how long a host may be silent before it gets no new jobs.
-const hostSilence = 45 * cluster.Second
+// silence is how long a host may be silent before it gets no new jobs.
+func (s *Service) silence() cluster.Duration {
+	if d := s.config.Hosts.SuspectAfter; d > 0 {
+		return d
+	}
+	return cluster.DefaultHostRules().SuspectAfter
+}
 
 // wantSession asks for a session soon.
 func (s *Service) wantSession() {
@@ -165,7 +170,7 @@ func (s *Service) readHosts(w *work) ([]scheduling.Host, error) {
 		hosts[i] = scheduling.Host{
 			Name: h.Name, Capacity: h.Host.Capacity, Template: h.Host.Template, Closed: h.Host.Closed, IdleSince: idle[h.Name],
 		}
-		if !s.isUp(h.Name, w.now) {
+		if !s.isUp(h.Name, w.now) || h.Host.Health != cluster.Well {
 			hosts[i].Closed = "it was last heard of at " + s.lastSeen(h.Name).Stamp()
 		}
 	}

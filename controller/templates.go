@@ -101,6 +101,15 @@ func (s *Service) forgetTemplates(w *work) error {
 	if err != nil {
 		return err
 	}
+	hosts, err := w.ElasticHosts("")
+	if err != nil {
+		return err
+	}
+	for _, h := range hosts {
+		if !slices.Contains(s.config.Providers, h.Provider) {
+			return fmt.Errorf("provider %s is gone from the configuration but host %s of it is %s: put it back, wait until none is left (`xce-elastic hosts`), then remove it", h.Provider, h.ID, h.State)
+		}
+	}
 	for _, t := range templates {
 		if slices.Contains(s.config.Providers, t.Provider) {
 			continue
@@ -140,7 +149,11 @@ func (w *work) viewHosts(v *api.ProviderView) error {
 		}
 	}
 	v.Demand = slices.DeleteFunc(v.Demand, func(d cluster.Demand) bool { return d.Template != "" })
-	v.Hosts.Made, err = w.CountElasticHosts(v.Provider)
+	names := []string{}
+	for _, t := range v.Hosts.Templates {
+		names = append(names, t.Name)
+	}
+	v.Hosts.Made, err = w.CountElasticHosts(names)
 	return err
 }
 

@@ -8,8 +8,10 @@ type Inventory struct {
 	// their way back, and Missing how many of those it does not list.
 	Held    int64 `json:"held"`
 	Missing int64 `json:"missing"`
-	// Listed is how many of all machines in the books it lists.
-	Listed int64 `json:"listed"`
+	// Listed is how many of all machines in the books it lists, and Orphans how many
+	// requests that it lists the books do not have open.
+	Listed  int64 `json:"listed"`
+	Orphans int64 `json:"orphans"`
 }
 
 const (
@@ -27,6 +29,10 @@ func (i Inventory) Doubt(last Inventory) string {
 	switch {
 	case i.Listed == 0 && last.Listed >= emptyDoubt && i.Held > 0:
 		return fmt.Sprintf("it shows none of our hosts, and had %d of them before", last.Listed)
+	case i.Listed == 0 && last == (Inventory{}) && i.Held >= emptyDoubt:
+		return fmt.Sprintf("it shows none of the %d hosts that we have, and never had", i.Held)
+	case i.Orphans-last.Orphans > max(fewMissing, i.Held/missingShare):
+		return fmt.Sprintf("it shows %d hosts more than before that we do not have, beside %d that we have", i.Orphans-last.Orphans, i.Held)
 	case more > max(fewMissing, i.Held/missingShare):
 		return fmt.Sprintf("it lacks %d more of the %d hosts that we have than before, which is too many at once", more, i.Held)
 	}

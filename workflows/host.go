@@ -28,6 +28,8 @@ type Host struct {
 	// Absent counts the looks in a row at which the provider did not list the
 	// machine.
 	Absent int64 `json:"absent"`
+	// Taken tells that the provider may be ending the machine.
+	Taken bool `json:"taken,omitempty"`
 }
 
 const (
@@ -114,7 +116,8 @@ func (h *Host) pause(env HostEnv, waitsFor string, d cluster.Duration) {
 		if !ok {
 			return
 		}
-		if h.hear(env, m); h.Chapter == Closed {
+		before := h.Chapter
+		if h.hear(env, m); h.Chapter == Closed || h.Chapter == Keeping && before != Keeping {
 			return
 		}
 	}
@@ -297,6 +300,7 @@ func (h *Host) giveBack(env HostEnv) {
 	h.show(env, h.Request.Provider+" to take the machine back", 0)
 	left := env.Return(activities.GiveBack{Ask: h.ask(), Remaining: 0, Instances: h.Machines})
 	h.note(left.Outcome)
+	h.Taken = h.Taken || left.Outcome.Status != providers.StatusRefused
 	switch {
 	case left.Outcome.Status == providers.StatusOK && left.Units == 0:
 		h.back(env)

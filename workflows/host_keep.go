@@ -163,6 +163,8 @@ func (h *Host) look(env HostEnv) {
 	case h.isAmong(held.Instances):
 		h.Absent = 0
 		h.giveMore(env, held.Instances)
+	case h.Row.State.Here() && h.Row.Health == cluster.Well:
+		h.Absent, h.Trouble = 0, h.Request.Provider+" does not list "+h.Row.Instance+", which answers"
 	default:
 		if h.Absent++; h.Absent >= absences {
 			h.gone(env, api.By{By: h.Request.Provider, Why: fmt.Sprintf("%s does not have %s any more", h.Request.Provider, h.Row.Instance)})

@@ -22,6 +22,9 @@ func (h *Host) hear(env HostEnv, m Message) {
 		h.AskNow = true
 	case m.Health != nil && h.Chapter == Keeping:
 		h.hearHealth(env, *m.Health)
+	case m.Health != nil && h.Row.State.Here() && m.Health.Health == cluster.Well && (h.Chapter == GivingBack || h.Chapter == Verifying) && h.Surrender == "" && !h.Taken:
+		h.turn(Keeping)
+		h.hearHealth(env, *m.Health)
 	case m.Reclaimed != nil:
 		h.reclaim(env, m.Reclaimed.By)
 	case m.Check && (h.Chapter == Keeping || h.Chapter == Joining) && h.Absent == 0 && env.Now() >= h.Row.Made.Add(listLag*h.pollInterval()):

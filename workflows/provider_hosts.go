@@ -113,7 +113,7 @@ func (p *Provider) takeStock(env ProviderEnv, inv activities.Inventory) {
 	for _, id := range inv.Swapped {
 		env.TellHost(id, Message{Check: true})
 	}
-	p.orphans(env, inv.Orphans)
+	p.orphans(env, inv.OrphanHosts)
 }
 
 // orphans gives back, after a grace, machines that no open host stands for, seen

@@ -45,7 +45,7 @@ func TestRecordHosts(t *testing.T) {
 	r := newRecorder(t)
 	r.startTemporal()
 	rules := cluster.DefaultHostRules()
-	rules.IdleTime, rules.JoinWithin = 3*cluster.Second, 6*cluster.Second
+	rules.IdleTime, rules.JoinWithin, rules.SuspectAfter = 3*cluster.Second, 6*cluster.Second, 20*cluster.Second
 	r.startController(controller.Config{Providers: []string{"cloud"}, Hosts: rules})
 	f := &farm{recorder: r, done: map[string]bool{}}
 	f.maker = &maker.Maker{Now: time.Now, Poll: time.Second, Mishap: f.mishap, Templates: []maker.Template{{
@@ -119,7 +119,9 @@ func (f *farm) live(ctx context.Context, r cluster.ElasticHost) {
 	case r.State == cluster.HostExpected && fateOf(r.ID) != neverJoins && f.once(r.ID+" joins"):
 		_ = f.service.Join(ctx, peer, api.JoinHost{CPUs: 16, MemoryMB: 65536, Instance: r.Instance})
 	case r.State.Here():
-		f.runJobs(ctx, peer)
+		if fateOf(r.ID) != vanishes || !f.done[r.ID] { // else no one is there who could ask
+			f.runJobs(ctx, peer)
+		}
 		if time.Since(r.Joined.Std()) > afterJoining(r.ID) && f.once(r.ID) {
 			f.meet(ctx, r)
 		}
@@ -133,7 +135,7 @@ func (f *farm) live(ctx context.Context, r cluster.ElasticHost) {
 // listed yet.
 func afterJoining(id string) time.Duration {
 	if fateOf(id) == vanishes {
-		return 2*time.Minute + 5*time.Second
+		return 8 * time.Second
 	}
 	return 2 * time.Second
 }

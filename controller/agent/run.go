@@ -106,7 +106,7 @@ func (r run) wait(ctx context.Context, stop <-chan struct{}) (api.JobEnd, bool) 
 	stopped := false
 	for {
 		if end, ended := r.look(); ended {
-			if stopped && end.ExitCode == noExit {
+			if (stopped || r.job.Stopping) && end.ExitCode == noExit {
 				end = api.JobEnd{State: cluster.JobWaiting, ExitCode: noExit, Why: "its host was drained"}
 			}
 			return end, true

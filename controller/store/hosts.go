@@ -86,7 +86,7 @@ func (t *Tx) ElasticHost(id string) (host cluster.ElasticHost, found bool, err e
 // ElasticHostNamed reads the newest elastic host of that name, an open one first.
 func (t *Tx) ElasticHostNamed(name string) (host cluster.ElasticHost, found bool, err error) {
 	return t.oneElasticHost(func(q *bun.SelectQuery) *bun.SelectQuery {
-		return q.Where("name = ?", name).Order("open DESC", "id DESC").Limit(1)
+		return q.Where("name = ?", name).Order("open DESC", "intended DESC", "id DESC").Limit(1)
 	})
 }
 
@@ -107,9 +107,10 @@ func (t *Tx) SaveElasticHost(h cluster.ElasticHost) error {
 	return t.save(&row, "id", "provider", "template", "name", "state", "open", "intended", "host")
 }
 
-// CountElasticHosts counts all elastic hosts of a provider by template.
-func (t *Tx) CountElasticHosts(provider string) (map[string]int64, error) {
-	return t.countElasticHosts(func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("provider = ?", provider) })
+// CountElasticHosts counts all elastic hosts that ever were by template, whoever
+// made them: ids are numbered by template.
+func (t *Tx) CountElasticHosts(templates []string) (map[string]int64, error) {
+	return t.countElasticHosts(func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("template IN (?)", bun.List(templates)) })
 }
 
 // CountOpenHosts counts the elastic hosts that stand for something by template.

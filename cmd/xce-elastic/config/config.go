@@ -104,6 +104,8 @@ type Log struct {
 	Format string `json:"format"`
 }
 
+var rules = cluster.DefaultHostRules()
+
 // defaults are the values of keys that are set nowhere; every key that an
 // environment variable can set must be here.
 var defaults = map[string]any{
@@ -113,8 +115,9 @@ var defaults = map[string]any{
 	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
 	"temporal.address": "", "temporal.namespace": "",
 	"policy.order": "fcfs", "policy.depth": 0,
-	"hosts.max": 0, "hosts.idle_time": "10m", "hosts.join_within": "15m", "hosts.max_lifetime": "0s", "hosts.lost_after": "5m",
-	"hosts.halt.hosts": 3, "hosts.halt.percent": 33,
+	"hosts.max": rules.Max, "hosts.idle_time": rules.IdleTime.String(), "hosts.join_within": rules.JoinWithin.String(),
+	"hosts.max_lifetime": rules.MaxLifetime.String(), "hosts.suspect_after": rules.SuspectAfter.String(), "hosts.lost_after": rules.LostAfter.String(),
+	"hosts.halt.hosts": rules.Halt.Hosts, "hosts.halt.percent": rules.Halt.Percent,
 	"agent.host": "", "agent.cpus": 0, "agent.memory_mb": 0, "agent.folder": "agent",
 	"log.level": "info", "log.format": "text",
 }
