@@ -143,11 +143,15 @@ func (s *Service) Commit(ctx context.Context, actor string, in api.CommitLoan) (
 }
 
 // Refuse closes a loan that was not granted; its lender is left alone for a while.
+// Of many refusals that come at once only the first counts.
 func (s *Service) Refuse(ctx context.Context, actor string, in api.RefuseLoan) (api.Written, error) {
 	return s.write(ctx, actor, in.LedgerWrite, func(*entry) (ledger.Change, error) {
 		return ledger.Refuse{Why: in.Why}, nil
 	}, func(e *entry, row cluster.Loan) error {
 		return e.changeOffer(row, func(o *cluster.Offer) {
+			if e.now < o.BackoffUntil {
+				return
+			}
 			o.Refusals++
 			o.BackoffUntil = e.now.Add(policy.Backoff(o.Refusals, in.RetryAfter))
 		})
