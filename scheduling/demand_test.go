@@ -240,9 +240,11 @@ func TestWhoeverRaisedDemandRunsOnceItIsThere(t *testing.T) {
 }
 
 // Where jobs differ in what they need of hosts, the next session may divide them
-// otherwise over the hosts that are coming, and find that one more would help.
+// otherwise over the hosts that are coming, and find that one more would help. With
+// reservations it may find that a job whose promise kept it from asking takes what
+// is coming for another, who then asks once more.
 func TestWhatIsRequestedIsNotDemandedAgain(t *testing.T) {
-	for name, d := range map[string]drawing{"tokens": {policies: true}, "hosts": {hosts: true, alike: true, policies: true}} {
+	for name, d := range map[string]drawing{"tokens": {}, "hosts": {hosts: true, alike: true}} {
 		t.Run(name, func(t *testing.T) { d.always(t, checkNotDemandedAgain) })
 	}
 }
