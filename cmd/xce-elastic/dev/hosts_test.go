@@ -67,7 +67,10 @@ func TestNoHostIsForgottenUnderKills(t *testing.T) {
 	killers.Wait()
 	f.restartAll(t)
 	t.Logf("all kills are done after %s", time.Since(began))
-	eventually(t, 5*time.Minute, func() error { return f.enoughHosts(t) })
+	eventually(t, 5*time.Minute, func() error {
+		believe(t, stories)
+		return f.enoughHosts(t)
+	})
 	cancel()
 	load.Wait()
 	t.Logf("no more jobs come after %s", time.Since(began))
