@@ -37,6 +37,7 @@ type Runner struct {
 	log       *slog.Logger
 	turn      chan struct{} // whoever could put something in has the turn
 	described atomic.Pointer[Description]
+	secrets   Secrets
 }
 
 // NewRunner checks the script and the settings; it executes nothing.
@@ -110,18 +111,14 @@ func (r *Runner) Describe(ctx context.Context) (Description, Outcome) {
 	return description, outcome
 }
 
-// Request asks for units. Nothing that is kept of the call has the token of a join.
+// Request asks for units. Nothing that is kept of this call, or of a later one, has the token of a join.
 func (r *Runner) Request(ctx context.Context, in RequestIn) (RequestOut, Outcome) {
-	if in.Join == nil {
-		return ClassifyRequest(in, r.ask(ctx, VerbRequest, in))
+	if in.Join != nil {
+		if err := r.secrets.Add(in.Join.Token); err != nil {
+			return ClassifyRequest(in, notAsked(fmt.Errorf("at /join/token: %w", err)))
+		}
 	}
-	hide, err := newSecret(in.Join.Token)
-	if err != nil {
-		return ClassifyRequest(in, notAsked(fmt.Errorf("at /join/token: %w", err)))
-	}
-	run := r.askHiding(ctx, VerbRequest, in, hide)
-	run.Stdout = []byte(hide.scrub(string(run.Stdout)))
-	return ClassifyRequest(in, run)
+	return ClassifyRequest(in, r.ask(ctx, VerbRequest, in))
 }
 
 // Status asks how requests stand.
@@ -158,13 +155,9 @@ func (r *Runner) Observe(ctx context.Context) (ObserveOut, Outcome) {
 	return ClassifyObserve(r.ask(ctx, VerbObserve, struct{}{}))
 }
 
-func (r *Runner) ask(ctx context.Context, verb Verb, in any) Execution {
-	return r.askHiding(ctx, verb, in, secret{})
-}
-
 func notAsked(err error) Execution { return Execution{Exit: -1, Err: &MalformedError{err}} }
 
-func (r *Runner) askHiding(ctx context.Context, verb Verb, in any, hide secret) Execution {
+func (r *Runner) ask(ctx context.Context, verb Verb, in any) Execution {
 	text, err := json.Marshal(in)
 	if err == nil {
 		err = ParseIn(verb, text, new(map[string]any))
@@ -172,16 +165,14 @@ func (r *Runner) askHiding(ctx context.Context, verb Verb, in any, hide secret) 
 	if err != nil {
 		return notAsked(err)
 	}
-	return r.raw(ctx, verb, append(text, '\n'), hide)
+	run := r.Raw(ctx, verb, append(text, '\n'))
+	run.Stdout = []byte(r.secrets.Scrub(string(run.Stdout)))
+	return run
 }
 
 // Raw executes the script with whatever it is given, and judges nothing. It is for checking scripts; whoever
 // acts on answers uses the verbs.
 func (r *Runner) Raw(ctx context.Context, verb Verb, in []byte) Execution {
-	return r.raw(ctx, verb, in, secret{})
-}
-
-func (r *Runner) raw(ctx context.Context, verb Verb, in []byte, hide secret) Execution {
 	release, err := r.takeTurn(ctx)
 	if err != nil {
 		return Execution{Exit: -1, Err: fmt.Errorf("%s not started: waiting for another call of this provider: %w", verb, err)}
@@ -189,7 +180,7 @@ func (r *Runner) raw(ctx context.Context, verb Verb, in []byte, hide secret) Exe
 	// A process that cannot be killed keeps its turn, so that calls still never overlap.
 	return Command{
 		Name: string(verb), Path: r.spec.Script, Args: []string{string(verb)}, Stdin: in, Environment: r.spec.Environment,
-		TimeLimit: r.spec.TimeLimit, OutputLimit: r.spec.OutputLimit, Scrub: hide.scrub, Log: r.log.With("verb", string(verb)),
+		TimeLimit: r.spec.TimeLimit, OutputLimit: r.spec.OutputLimit, Scrub: r.secrets.Scrub, Log: r.log.With("verb", string(verb)),
 	}.Execute(ctx, release)
 }
 

@@ -379,6 +379,30 @@ func TestTokenIsKeptNowhere(t *testing.T) {
 	}
 }
 
+// TestTokenIsKeptNowhereLater: a script that wrote the token down tells it at another verb, also after a
+// request that has another token.
+func TestTokenIsKeptNowhereLater(t *testing.T) {
+	const script = `
+in=$(cat)
+[ "$1" = request ] && printf '%s' "$in" | sed 's/.*"token":"\([^"]*\)".*/\1/' >>"$DIR/tokens"
+said=$(tr '\n' ' ' <"$DIR/tokens"); echo "$said" >&2
+printf '{"requests":[{"request_id":"host/small-1","status":"failed","message":"%s"}]}' "$said"`
+	runner, _, log := newTestRunner(t, script, nil)
+	other := requestThatJoins()
+	other.RequestID, other.Join.Token = "host/small-2", "b3RoZXI.b25l-token"
+	for _, in := range []RequestIn{requestThatJoins(), other} {
+		_, outcome := runner.Request(t.Context(), in)
+		if kept := fmt.Sprint(outcome, log); strings.Contains(kept, token[:8]) || strings.Contains(kept, other.Join.Token[:8]) {
+			t.Errorf("a token is kept: %s", kept)
+		}
+	}
+	out, outcome := runner.Status(t.Context(), StatusIn{RequestIDs: []string{"host/small-1"}})
+	kept := fmt.Sprintf("%+v %+v %s", out, outcome, log)
+	if strings.Contains(kept, token[:8]) || strings.Contains(kept, other.Join.Token[:8]) || !strings.Contains(kept, Hidden) {
+		t.Errorf("a token is kept, or nothing was said: %s", kept)
+	}
+}
+
 func TestTokenThatCouldNotBeHiddenIsNotAsked(t *testing.T) {
 	runner, _, _ := newTestRunner(t, noGrants, nil)
 	for _, bad := range []string{"", "short", "with blanks in it", `with"quotes"in`} {

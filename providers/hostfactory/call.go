@@ -57,7 +57,7 @@ func (a *Adapter) call(ctx context.Context, script string, input any) reply {
 		panic(err) // inputs are the types below
 	}
 	run := a.execute(ctx, script, append(data, '\n'))
-	run.Stdout = []byte(a.secrets.scrub(string(run.Stdout)))
+	run.Stdout = []byte(a.scrub(string(run.Stdout)))
 	answer := reply{run: run}
 	if run.Err == nil {
 		answer.docs = documents(run.Stdout)
@@ -78,7 +78,7 @@ func (a *Adapter) command(ctx context.Context, script string, input []byte) prov
 	a.stuck.Store(true)
 	return providers.Command{
 		Name: script, Path: a.spec.path(script), Args: []string{"-f", path}, Folder: a.spec.Work, Environment: a.environment(),
-		TimeLimit: a.spec.TimeLimit, OutputLimit: a.spec.OutputLimit, Scrub: a.secrets.scrub, Log: a.log.With("script", script),
+		TimeLimit: a.spec.TimeLimit, OutputLimit: a.spec.OutputLimit, Scrub: a.scrub, Log: a.log.With("script", script),
 	}.Execute(ctx, func() { a.stuck.Store(false) })
 }
 

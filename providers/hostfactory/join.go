@@ -3,9 +3,7 @@ package hostfactory
 import (
 	"encoding/base64"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"xce.internal/elastic/providers"
@@ -39,76 +37,12 @@ func encodeCA(pem string) string {
 	return base64.StdEncoding.EncodeToString([]byte(pem))
 }
 
-const (
-	hidden = "[token]"
-
-	mostSecrets = 256 // tokens that are remembered; they are short-lived
-
-	// revealing is how many characters of a token, where a text was cut within it, are too many.
-	revealing = 4
-	// chance is how many characters may be the same as a token's first by chance.
-	chance = 7
-)
-
-// secrets are the tokens that plug-ins were told of late.
-type secrets struct {
-	mu     sync.Mutex
-	tokens []string
-}
-
-func (s *secrets) add(token string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if token == "" || slices.Contains(s.tokens, token) {
-		return
-	}
-	s.tokens = append(s.tokens, token)
-	s.tokens = s.tokens[max(0, len(s.tokens)-mostSecrets):]
-}
-
 // named finds a token by its name, also one of before a restart.
 var named = regexp.MustCompile(`(` + joinToken + `[\\"']*\s*[:=,]\s*[\\"']*)[A-Za-z0-9._~+=/\\-]+`)
 
-// scrub hides tokens in what a plug-in says, also where they are wrapped or cut.
-func (s *secrets) scrub(text string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, token := range s.tokens {
-		text = hide(text, token)
-	}
-	return named.ReplaceAllString(text, "${1}"+hidden)
-}
-
-// hide replaces a token, and beginnings of it that are too long for chance.
-func hide(text, token string) string {
-	var out strings.Builder
-	done := 0
-	for at := 0; at < len(text); at++ {
-		if text[at] != token[0] {
-			continue
-		}
-		same, end := begins(text[at:], token)
-		if end += at; same > chance || same >= revealing && end == len(text) {
-			out.WriteString(text[done:at] + hidden)
-			done, at = end, end-1
-		}
-	}
-	return out.String() + text[done:]
-}
-
-// begins answers how many characters of a token a text begins with, and where they end. Backslashes and
-// blanks within are what a writer of JSON, a shell or a terminal put there.
-func begins(text, token string) (same, end int) {
-	for at := 0; at < len(text) && same < len(token); at++ {
-		switch c := text[at]; {
-		case c == token[same]:
-			same++
-			end = at + 1
-		case strings.IndexByte("\\ \t\r\n", c) < 0:
-			return same, end
-		}
-	}
-	return same, end
+// scrub hides tokens in what a plug-in says.
+func (a *Adapter) scrub(text string) string {
+	return named.ReplaceAllString(a.secrets.Scrub(text), "${1}"+providers.Hidden)
 }
 
 // clip keeps the beginning of a plug-in's words, as they go into histories.
@@ -119,6 +53,3 @@ func clip(text string) string {
 	}
 	return strings.ToValidUTF8(text, "")
 }
-
-// tokenPattern keeps a token the same in JSON and in a shell's trace, so that it is found there.
-var tokenPattern = regexp.MustCompile(`^[A-Za-z0-9._~+=/-]{8,1000}$`)
