@@ -166,6 +166,14 @@ func (h ElasticHost) until(now Time) Time {
 	return now
 }
 
+// LifeEnd answers when the host has lived long enough; 0 is never.
+func (h ElasticHost) LifeEnd() Time {
+	if h.MaxLifetime == 0 {
+		return 0
+	}
+	return h.Joined.Add(h.MaxLifetime)
+}
+
 // Expected answers the host as sessions see it before it has joined. Where its
 // provider does not say how long that takes, it is expected until it may join no more.
 func (h ElasticHost) Expected() ExpectedHost {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
@@ -38,9 +37,7 @@ func (s *Service) WriteHost(ctx context.Context, actor string, in api.WriteHost)
 		}
 		after, event, err := e.books.Write(in.Host, in.Step, change, w.now)
 		written.Host = after
-		var refusal *ledger.Refusal
-		if errors.As(err, &refusal) {
-			written.Refusal = &api.Refusal{Code: string(refusal.Code), Text: refusal.Text}
+		if written.Refusal = refusalOf(err); written.Refusal != nil {
 			return nil
 		}
 		if err != nil || event.Kind == "" {
@@ -66,19 +63,10 @@ func (w *work) hostEntry(in api.WriteHost, rules cluster.HostRules) (*hostEntry,
 		e.books.Jobs = int64(len(jobs))
 	}
 	if in.Intend != nil {
-		e.demand, err = w.demandFor(in.Intend.Template, in.Intend.Provider)
+		e.demand, err = w.demandFor("", in.Intend.Template, in.Intend.Provider)
 		e.books.Demanded = e.demand.Units
 	}
 	return e, err
-}
-
-func (w *work) demandFor(template, provider string) (cluster.Demand, error) {
-	all, err := w.Demand()
-	i := slices.IndexFunc(all, func(d cluster.Demand) bool { return d.Template == template && d.Provider == provider })
-	if i < 0 {
-		return cluster.Demand{}, err
-	}
-	return all[i], err
 }
 
 // change answers the ledger's form of what the workflow writes.
@@ -129,11 +117,8 @@ func (e *hostEntry) intend(r cluster.HostRequest) (ledger.HostChange, error) {
 
 func (w *work) template(name, provider string) (cluster.Template, bool, error) {
 	templates, err := w.Templates()
-	i := slices.IndexFunc(templates, func(t cluster.Template) bool { return t.Name == name && t.Provider == provider })
-	if i < 0 {
-		return cluster.Template{}, false, err
-	}
-	return templates[i], true, err
+	t, found := cluster.FindTemplate(templates, provider, name)
+	return t, found, err
 }
 
 // nameFor answers what the host is called in the cluster: as its provider calls
@@ -261,8 +246,8 @@ func (w *work) saveElastic(row cluster.ElasticHost) error {
 	if !row.State.Here() {
 		return nil
 	}
-	host, joined, err := w.Host(row.Name)
-	if err != nil || !joined || host.Host.ID != row.ID {
+	host, here, err := w.hostOf(row)
+	if err != nil || !here {
 		return err
 	}
 	closed := ""
@@ -276,10 +261,17 @@ func (w *work) saveElastic(row cluster.ElasticHost) error {
 	return w.SaveHost(host)
 }
 
+// hostOf answers the host that an elastic host is in the cluster; here is false
+// where it is not, or another has its name.
+func (w *work) hostOf(row cluster.ElasticHost) (host store.Host, here bool, err error) {
+	host, joined, err := w.Host(row.Name)
+	return host, joined && host.Host.ID == row.ID, err
+}
+
 // leave takes a host out of the cluster.
 func (w *work) leave(row cluster.ElasticHost) error {
-	host, joined, err := w.Host(row.Name)
-	if err != nil || !joined || host.Host.ID != row.ID {
+	_, here, err := w.hostOf(row)
+	if err != nil || !here {
 		return err
 	}
 	w.assigned = append(w.assigned, row.Name)
@@ -307,11 +299,8 @@ func (w *work) stopJobs(row cluster.ElasticHost) error {
 
 // requeueAll lets the jobs of a machine that is no more wait again.
 func (w *work) requeueAll(row cluster.ElasticHost) error {
-	if row.Name == "" {
-		return nil
-	}
-	host, joined, err := w.Host(row.Name)
-	if err != nil || !joined || host.Host.ID != row.ID {
+	_, here, err := w.hostOf(row)
+	if err != nil || !here {
 		return err
 	}
 	jobs, err := w.HostJobs(row.Name)

@@ -101,18 +101,10 @@ func staying(h api.HostStatus, now cluster.Time) Outlook {
 	if now < row.HoldUntil {
 		o.WaitsFor, o.Until = "the end of its minimum hold", row.HoldUntil
 	}
-	if end := lifeEnd(row); end > 0 {
+	if end := row.LifeEnd(); end > 0 {
 		o.Why += ", drained at " + end.Stamp()
 	}
 	return o
-}
-
-// lifeEnd answers when a host has lived long enough; 0 is never.
-func lifeEnd(row cluster.ElasticHost) cluster.Time {
-	if row.MaxLifetime == 0 {
-		return 0
-	}
-	return row.Joined.Add(row.MaxLifetime)
 }
 
 // Cost answers what a machine has cost until now. A billing step that has begun
@@ -306,7 +298,7 @@ func explainReturn(h api.HostStatus, now cluster.Time) (sentences []string) {
 	default:
 		sentences = append(sentences, fmt.Sprintf("It has no job and is not idle, since a waiting one is to get it; it goes back once it was idle for %s%s.", row.IdleTime, stepped(row)))
 	}
-	if end := lifeEnd(row); end > 0 {
+	if end := row.LifeEnd(); end > 0 {
 		sentences = append(sentences, fmt.Sprintf("At %s it will have lived for %s, and is drained.", end.Stamp(), row.MaxLifetime))
 	}
 	return sentences

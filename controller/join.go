@@ -20,7 +20,7 @@ import (
 
 // JoinToken makes the one-time token with which a host that was asked for joins.
 // Only its hash is kept; an earlier token of the host is good no more.
-func (s *Service) JoinToken(ctx context.Context, actor, id string) (api.JoinToken, error) {
+func (s *Service) JoinToken(ctx context.Context, id string) (api.JoinToken, error) {
 	token := api.JoinToken{Token: rand.Text()}
 	err := s.store.Update(ctx, func(tx *store.Tx) error {
 		row, found, err := tx.ElasticHost(id)

@@ -44,9 +44,7 @@ func (s *Service) write(ctx context.Context, actor string, at api.LedgerWrite,
 		}
 		after, event, err := e.account.Write(at.Loan, at.Step, c, w.now)
 		written.Loan = after
-		var refusal *ledger.Refusal
-		if errors.As(err, &refusal) {
-			written.Refusal = &api.Refusal{Code: string(refusal.Code), Text: refusal.Text}
+		if written.Refusal = refusalOf(err); written.Refusal != nil {
 			return nil
 		}
 		if err != nil || event.Kind == "" {
@@ -55,6 +53,26 @@ func (s *Service) write(ctx context.Context, actor string, at api.LedgerWrite,
 		return e.keep(event, then)
 	})
 	return written, err
+}
+
+// refusalOf answers the refusal that an error of the ledger is, or nil.
+func refusalOf(err error) *api.Refusal {
+	var refusal *ledger.Refusal
+	if !errors.As(err, &refusal) {
+		return nil
+	}
+	return &api.Refusal{Code: string(refusal.Code), Text: refusal.Text}
+}
+
+// demandFor answers what is left of the demand for one offer, or for one template.
+func (w *work) demandFor(resource, template, provider string) (cluster.Demand, error) {
+	all, err := w.Demand()
+	of := cluster.Demand{Resource: resource, Template: template, Provider: provider}
+	i := slices.IndexFunc(all, func(d cluster.Demand) bool { return cluster.CompareDemand(d, of) == 0 })
+	if i < 0 {
+		return cluster.Demand{}, err
+	}
+	return all[i], err
 }
 
 // entry reads the books around one loan. A closed row is not among a
@@ -113,15 +131,9 @@ func (e *entry) keep(event ledger.Event, then func(*entry, cluster.Loan) error) 
 
 // Intend opens a loan's row and uses up the demand it answers.
 func (s *Service) Intend(ctx context.Context, actor string, in api.IntendLoan) (api.Written, error) {
-	offer := func(d cluster.Demand) bool {
-		return d.Resource == in.Resource && d.Provider == in.Request.Provider
-	}
 	var demand cluster.Demand
-	return s.write(ctx, actor, in.LedgerWrite, func(e *entry) (ledger.Change, error) {
-		all, err := e.Demand()
-		if i := slices.IndexFunc(all, offer); i >= 0 {
-			demand = all[i]
-		}
+	return s.write(ctx, actor, in.LedgerWrite, func(e *entry) (_ ledger.Change, err error) {
+		demand, err = e.demandFor(in.Resource, "", in.Request.Provider)
 		return ledger.Intend{LoanRequest: in.Request, Demanded: demand.Units}, err
 	}, func(e *entry, row cluster.Loan) error {
 		if row.Units == 0 {

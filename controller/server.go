@@ -130,14 +130,6 @@ type body[T any] struct{ Body T }
 
 type none struct{}
 
-// listed answers an empty list for none, which is no null in JSON.
-func listed[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
 func (s *Server) routes() {
 	s.readRoutes()
 	s.sessionRoutes()
@@ -192,14 +184,14 @@ func (s *Server) readRoutes() {
 	},
 	) (*body[[]cluster.Job], error) {
 		jobs, err := sv.Jobs(ctx, cluster.JobState(in.State))
-		return &body[[]cluster.Job]{listed(jobs)}, err
+		return &body[[]cluster.Job]{jobs}, err
 	})
 	handle(s, api.GetLoans, func(ctx context.Context, in *struct {
 		All bool `query:"all"`
 	},
 	) (*body[[]cluster.Loan], error) {
 		loans, err := sv.Loans(ctx, in.All)
-		return &body[[]cluster.Loan]{listed(loans)}, err
+		return &body[[]cluster.Loan]{loans}, err
 	})
 	handle(s, api.GetExplanation, func(ctx context.Context, in *struct {
 		Kind string `query:"kind"`
@@ -277,7 +269,7 @@ func (s *Server) elasticRoutes() {
 		Host string `query:"host" required:"true"`
 	},
 	) (*body[api.JoinToken], error) {
-		token, err := sv.JoinToken(ctx, peerOf(ctx).String(), in.Host)
+		token, err := sv.JoinToken(ctx, in.Host)
 		return &body[api.JoinToken]{token}, err
 	})
 	handle(s, api.GetMachines, func(ctx context.Context, in *struct {
@@ -292,11 +284,10 @@ func (s *Server) elasticRoutes() {
 	},
 	) (*body[[]cluster.ElasticHost], error) {
 		hosts, err := sv.ElasticHosts(ctx, in.All)
-		return &body[[]cluster.ElasticHost]{listed(hosts)}, err
+		return &body[[]cluster.ElasticHost]{hosts}, err
 	})
 	handle(s, api.GetCatalog, func(ctx context.Context, _ *none) (*body[api.CatalogView], error) {
 		v, err := sv.Catalog(ctx)
-		v.Limits, v.Quotas, v.Offers = listed(v.Limits), listed(v.Quotas), listed(v.Offers)
 		return &body[api.CatalogView]{v}, err
 	})
 	handle(s, api.PostRetry, func(ctx context.Context, in *struct {

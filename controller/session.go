@@ -134,10 +134,14 @@ func (s *Service) read(w *work) (read state, err error) {
 	if in.Offers, err = w.Offers(); err != nil {
 		return read, err
 	}
-	if in.Hosts, err = s.readHosts(w); err != nil {
+	hosts, err := w.Hosts()
+	if err != nil {
 		return read, err
 	}
-	if err = s.readElastic(w, in); err != nil {
+	if in.Hosts, err = s.readHosts(w, hosts); err != nil {
+		return read, err
+	}
+	if err = s.readElastic(w, hosts, in); err != nil {
 		return read, err
 	}
 	if read.resources, err = w.Resources(); err != nil {
@@ -156,11 +160,7 @@ func (s *Service) read(w *work) (read state, err error) {
 	return read, nil
 }
 
-func (s *Service) readHosts(w *work) ([]scheduling.Host, error) {
-	rows, err := w.Hosts()
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) readHosts(w *work, rows []store.Host) ([]scheduling.Host, error) {
 	idle, err := w.IdleHosts()
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (s *Service) readHosts(w *work) ([]scheduling.Host, error) {
 }
 
 // readElastic reads what hosts are coming, and which could be made.
-func (s *Service) readElastic(w *work, in *scheduling.Input) error {
+func (s *Service) readElastic(w *work, hosts []store.Host, in *scheduling.Input) error {
 	coming, err := w.ComingHosts()
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (s *Service) readElastic(w *work, in *scheduling.Input) error {
 	for _, h := range coming {
 		in.Expected = append(in.Expected, h.Expected())
 	}
-	in.Templates, in.Quotas, _, err = s.limited(w)
+	in.Templates, in.Quotas, _, err = s.limited(w, hosts)
 	return err
 }
 

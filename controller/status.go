@@ -97,7 +97,7 @@ func (s *Service) hostStatus(w *work, st *api.Status, running []cluster.Job) err
 	for i := range elastic {
 		rows[elastic[i].ID] = &elastic[i]
 	}
-	if _, _, st.Halt, err = s.limited(w); err != nil {
+	if _, st.Halt, err = s.limits(w, hosts); err != nil {
 		return err
 	}
 	for _, h := range hosts {

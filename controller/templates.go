@@ -163,27 +163,31 @@ const mostNamedJobs = 20
 
 // limited answers templates and quotas with the cluster's own limits, and why no
 // more hosts are asked for, where that is so.
-func (s *Service) limited(w *work) (templates []cluster.Template, quotas []cluster.Quota, halt string, err error) {
-	counts, err := s.hostCounts(w)
+func (s *Service) limited(w *work, hosts []store.Host) (templates []cluster.Template, quotas []cluster.Quota, halt string, err error) {
+	counts, err := s.hostCounts(w, hosts)
 	if err != nil {
 		return nil, nil, "", err
 	}
 	if templates, err = w.Templates(); err != nil {
 		return nil, nil, "", err
 	}
-	byProvider, err := w.Quotas()
-	if err != nil {
-		return nil, nil, "", err
-	}
 	templates, quotas, halt = policy.Limits(s.config.Hosts, counts, templates, w.now)
+	said, err := s.providerQuotas(w)
+	return templates, append(quotas, said...), halt, err
+}
+
+// providerQuotas answers what limits the providers have, in their order.
+func (s *Service) providerQuotas(w *work) ([]cluster.Quota, error) {
+	byProvider, err := w.Quotas()
+	quotas := []cluster.Quota{}
 	for _, name := range s.config.Providers {
 		quotas = append(quotas, byProvider[name]...)
 	}
-	return templates, quotas, halt, nil
+	return quotas, err
 }
 
 // hostCounts counts the elastic hosts that the cluster's limits are about.
-func (s *Service) hostCounts(w *work) (counts policy.HostCounts, err error) {
+func (s *Service) hostCounts(w *work, hosts []store.Host) (counts policy.HostCounts, err error) {
 	if counts.Open, err = w.CountOpenHosts(); err != nil {
 		return counts, err
 	}
@@ -192,7 +196,6 @@ func (s *Service) hostCounts(w *work) (counts policy.HostCounts, err error) {
 			return counts, err
 		}
 	}
-	hosts, err := w.Hosts()
 	for _, h := range hosts {
 		if h.Host.ID == "" {
 			continue
@@ -202,12 +205,20 @@ func (s *Service) hostCounts(w *work) (counts policy.HostCounts, err error) {
 			counts.Unhealthy++
 		}
 	}
-	return counts, err
+	return counts, nil
+}
+
+// limits answers the cluster's own limits on elastic hosts, and why no more are
+// asked for, where that is so.
+func (s *Service) limits(w *work, hosts []store.Host) ([]cluster.Quota, string, error) {
+	counts, err := s.hostCounts(w, hosts)
+	_, limits, halt := policy.Limits(s.config.Hosts, counts, nil, w.now)
+	return limits, halt, err
 }
 
 // Catalog answers what providers can give now, with what we know of it.
 func (s *Service) Catalog(ctx context.Context) (api.CatalogView, error) {
-	v := api.CatalogView{Now: s.now(), Templates: []api.TemplateStatus{}, Limits: []cluster.Quota{}, Quotas: []cluster.Quota{}}
+	v := api.CatalogView{Now: s.now(), Templates: []api.TemplateStatus{}}
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
 		w := &work{Tx: tx, now: v.Now}
 		offers, err := w.Offers()
@@ -215,21 +226,19 @@ func (s *Service) Catalog(ctx context.Context) (api.CatalogView, error) {
 			return err
 		}
 		v.Offers = offers
-		counts, err := s.hostCounts(w)
+		here, err := w.Hosts()
 		if err != nil {
+			return err
+		}
+		if v.Limits, v.Halt, err = s.limits(w, here); err != nil {
+			return err
+		}
+		if v.Quotas, err = s.providerQuotas(w); err != nil {
 			return err
 		}
 		templates, err := w.Templates()
 		if err != nil {
 			return err
-		}
-		_, v.Limits, v.Halt = policy.Limits(s.config.Hosts, counts, nil, w.now)
-		byProvider, err := w.Quotas()
-		if err != nil {
-			return err
-		}
-		for _, name := range s.config.Providers {
-			v.Quotas = append(v.Quotas, byProvider[name]...)
 		}
 		hosts, err := w.ElasticHosts("")
 		for _, t := range templates {

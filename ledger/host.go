@@ -43,17 +43,13 @@ func (e HostEvent) Material() bool {
 // and answers the row as it is.
 func (h Host) Write(id string, step int64, change HostChange, now cluster.Time) (cluster.ElasticHost, HostEvent, error) {
 	before := h.Row
-	_, opens := change.(IntendHost)
-	switch {
-	case before.State == "" && !opens:
+	if _, opens := change.(IntendHost); before.State == "" && !opens {
 		return before, HostEvent{}, refuse(Unknown, "there is no host %s to %s", id, change.kind())
-	case before.State == "":
-	case step == before.Step:
-		return before, HostEvent{}, nil
-	case step < before.Step:
-		return before, HostEvent{}, refuse(Stale, "step %d of host %s is older than step %d, which is written", step, id, before.Step)
-	case !before.State.Open():
-		return before, HostEvent{}, refuse(Closed, "host %s is %s and closed", id, before.State)
+	}
+	if before.State != "" {
+		if again, err := repeated("host "+id, step, before.Step, before.State); again || err != nil {
+			return before, HostEvent{}, err
+		}
 	}
 	after := before
 	if err := change.apply(h, &after, now); err != nil {

@@ -127,13 +127,8 @@ func (a *Account) Write(id string, step int64, change Change, now cluster.Time) 
 		return a.open(id, step, change, now)
 	}
 	before := a.Loans[i]
-	switch {
-	case step == before.Step:
-		return before, Event{}, nil
-	case step < before.Step:
-		return before, Event{}, refuse(Stale, "step %d of loan %s is older than step %d, which is written", step, id, before.Step)
-	case !before.State.Open():
-		return before, Event{}, refuse(Closed, "loan %s is %s and closed", id, before.State)
+	if again, err := repeated("loan "+id, step, before.Step, before.State); again || err != nil {
+		return before, Event{}, err
 	}
 	after := before
 	if err := change.apply(*a, &after, now); err != nil {
@@ -141,6 +136,23 @@ func (a *Account) Write(id string, step int64, change Change, now cluster.Time) 
 	}
 	after.Step = step
 	return after, a.replace(i, change.kind(), after), nil
+}
+
+// repeated tells whether a step has been written already, which changes nothing. An
+// older one is refused, and any to a row that is closed.
+func repeated[S interface {
+	~string
+	Open() bool
+}](what string, step, written int64, state S) (bool, error) {
+	switch {
+	case step == written:
+		return true, nil
+	case step < written:
+		return false, refuse(Stale, "step %d of %s is older than step %d, which is written", step, what, written)
+	case !state.Open():
+		return false, refuse(Closed, "%s is %s and closed", what, state)
+	}
+	return false, nil
 }
 
 // open writes the first row of a loan, which only an Intend can.

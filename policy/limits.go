@@ -28,6 +28,7 @@ const (
 // sessions keep to limits, and the templates with those that concern them. It
 // also answers why no more hosts are asked for, where too many are unhealthy.
 func Limits(rules cluster.HostRules, counts HostCounts, templates []cluster.Template, now cluster.Time) (limited []cluster.Template, limits []cluster.Quota, halt string) {
+	limits = []cluster.Quota{}
 	add := func(name string, limit, used int64) {
 		limits = append(limits, cluster.Quota{Name: name, Counts: "hosts", Limit: limit, Used: used, Published: now})
 	}

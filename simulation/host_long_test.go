@@ -12,8 +12,8 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/providers"
-	"xce.internal/elastic/simulation/lender"
 	"xce.internal/elastic/simulation/maker"
+	"xce.internal/elastic/simulation/mishap"
 	"xce.internal/elastic/simulation/timeskip"
 	"xce.internal/elastic/workflows"
 )
@@ -27,13 +27,13 @@ func TestAMachineIsGivenBackUntilItsProviderListsItNoMore(t *testing.T) {
 	}{
 		{"it takes its time", func(w *world) { w.makers[cloud].ReturnFor = 5 * time.Minute }, "00:37:02", "00:37:14"},
 		{"the answer is lost", func(w *world) {
-			w.makers[cloud].Mishap = once(providers.VerbReturn, 1, lender.Mishap{Kind: lender.NoAnswer})
+			w.makers[cloud].Mishap = once(providers.VerbReturn, 1, mishap.Mishap{Kind: mishap.NoAnswer})
 		}, "00:32:02", "00:32:12"},
 		{"it is not heard for long", func(w *world) {
-			w.makers[cloud].Mishap = w.between(providers.VerbReturn, 0, hour, lender.Mishap{Kind: lender.NotHeard})
+			w.makers[cloud].Mishap = w.between(providers.VerbReturn, 0, hour, mishap.Mishap{Kind: mishap.NotHeard})
 		}, "01:02:36", "01:02:36"},
 		{"it is refused for long", func(w *world) {
-			w.makers[cloud].Mishap = w.between(providers.VerbReturn, 0, hour, lender.Mishap{Kind: lender.Refusal})
+			w.makers[cloud].Mishap = w.between(providers.VerbReturn, 0, hour, mishap.Mishap{Kind: mishap.Refusal})
 		}, "01:02:36", "01:02:36"},
 		{"it was said to be back and is not", func(w *world) {
 			w.makers[cloud].Sticky = true
@@ -57,7 +57,7 @@ func TestAMachineIsGivenBackUntilItsProviderListsItNoMore(t *testing.T) {
 func TestAnOperatorClosesAHostThatItsProviderDoesNotTakeBack(t *testing.T) {
 	var early, gone *orderSent
 	w := play(t, newHostScene(4*hour), func(w *world) {
-		w.makers[cloud].Mishap = w.between(providers.VerbReturn, 0, 2*hour, lender.Mishap{Kind: lender.Refusal})
+		w.makers[cloud].Mishap = w.between(providers.VerbReturn, 0, 2*hour, mishap.Mishap{Kind: mishap.Refusal})
 		w.need(10*time.Minute, 8, 10*time.Minute)
 		early = w.order(20*time.Minute, hostA, workflows.UpdateGone, workflows.HostOrder{})
 		gone = w.order(hour, hostA, workflows.UpdateGone, workflows.HostOrder{})
@@ -73,11 +73,11 @@ func TestAnOperatorClosesAHostThatItsProviderDoesNotTakeBack(t *testing.T) {
 func TestMoreMachinesThanAskedForGoBack(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		mishap func(lender.Call) lender.Mishap
+		mishap func(mishap.Call) mishap.Mishap
 		back   string
 	}{
 		{"at once", nil, "00:10:02"},
-		{"when the list shows them", once(providers.VerbReturn, 1, lender.Mishap{Kind: lender.NotHeard}), "00:15:01"},
+		{"when the list shows them", once(providers.VerbReturn, 1, mishap.Mishap{Kind: mishap.NotHeard}), "00:15:01"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := play(t, newHostScene(3*hour), func(w *world) {
@@ -173,10 +173,10 @@ func TestHostAndTokensComeTogetherAndNeitherIsLeftWithoutTheOther(t *testing.T) 
 	}{
 		{"both are given", func(*world) {}, "00:12:01", []string{"00:32:01 c16-1 i-1 ended"}, []string{"00:32 #1 -1"}},
 		{"the host is refused for an hour", func(w *world) {
-			w.makers[cloud].Mishap = w.refusing("c16", 0, 30*time.Minute, lender.Mishap{RetryAfter: hour})
+			w.makers[cloud].Mishap = w.refusing("c16", 0, 30*time.Minute, mishap.Mishap{RetryAfter: hour})
 		}, "01:12:03", []string{"01:32:03 c16-2 i-1 ended"}, []string{"00:20 #1 -1", "01:32 #2 -1"}},
 		{"the tokens are refused for an hour", func(w *world) {
-			w.lenders[pool].Mishap = w.between(providers.VerbRequest, 0, 30*time.Minute, lender.Mishap{Kind: lender.Refusal, RetryAfter: hour})
+			w.lenders[pool].Mishap = w.between(providers.VerbRequest, 0, 30*time.Minute, mishap.Mishap{Kind: mishap.Refusal, RetryAfter: hour})
 		}, "01:12:03", []string{"00:22:02 c16-1 i-1 ended", "01:32:03 c16-2 i-2 ended"}, []string{"01:32 #2 -1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -208,11 +208,11 @@ func TestAHostWhoseHistoryIsLostIsTakenUpFromItsRow(t *testing.T) {
 	}{
 		{"while the provider decides", 15 * time.Minute, func(w *world) { w.makers[cloud].PendingFor = 10 * time.Minute }},
 		{"while the outcome is unknown", 15 * time.Minute, func(w *world) {
-			w.makers[cloud].Mishap = func(c lender.Call) lender.Mishap {
+			w.makers[cloud].Mishap = func(c mishap.Call) mishap.Mishap {
 				if at := w.since(cluster.TimeOf(c.At)); c.Verb == providers.VerbRequest && c.Number == 1 || c.Verb == providers.VerbList && at < 30*time.Minute {
-					return lender.Mishap{Kind: lender.NoAnswer}
+					return mishap.Mishap{Kind: mishap.NoAnswer}
 				}
-				return lender.Mishap{}
+				return mishap.Mishap{}
 			}
 		}},
 		{"while it boots", 11 * time.Minute, func(*world) {}},
@@ -236,7 +236,7 @@ func TestAHostWhoseHistoryIsLostIsTakenUpFromItsRow(t *testing.T) {
 		}},
 		{"while it goes back", 55 * time.Minute, func(w *world) { w.makers[cloud].ReturnFor = 20 * time.Minute }},
 		{"while its return is refused", 55 * time.Minute, func(w *world) {
-			w.makers[cloud].Mishap = w.between(providers.VerbReturn, 0, 2*hour, lender.Mishap{Kind: lender.Refusal})
+			w.makers[cloud].Mishap = w.between(providers.VerbReturn, 0, 2*hour, mishap.Mishap{Kind: mishap.Refusal})
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -410,15 +410,7 @@ func TestATemplateThatIsWithdrawnInFlightStopsNothing(t *testing.T) {
 }
 
 func TestTheSameSeedTellsTheSameStoryOfHosts(t *testing.T) {
-	run := func() *world {
-		s := newHostScene(9 * hour)
-		s.Seed, s.Faults = 11, faulty
-		return play(t, s, eventful)
-	}
-	one, two := run(), run()
-	if diff := one.report.Trace.Diff(two.report.Trace); diff != "" {
-		t.Error(diff)
-	}
+	twice(t, newHostScene(9*hour), eventful)
 }
 
 func TestARestoredLedgerThatDoesNotKnowAHostGetsItsMachineBack(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/providers"
-	"xce.internal/elastic/simulation/lender"
 	"xce.internal/elastic/simulation/maker"
+	"xce.internal/elastic/simulation/mishap"
 	"xce.internal/elastic/workflows"
 )
 
@@ -27,14 +27,14 @@ func TestAHostComesForAJobAndGoesWhenItHasBeenIdleForTenMinutes(t *testing.T) {
 }
 
 // refusing refuses the requests for hosts of a template for a while.
-func (w *world) refusing(template string, from, to time.Duration, m lender.Mishap) func(lender.Call) lender.Mishap {
-	m.Kind = lender.Refusal
+func (w *world) refusing(template string, from, to time.Duration, m mishap.Mishap) func(mishap.Call) mishap.Mishap {
+	m.Kind = mishap.Refusal
 	all := w.between(providers.VerbRequest, from, to, m)
-	return func(c lender.Call) lender.Mishap {
+	return func(c mishap.Call) mishap.Mishap {
 		if strings.HasPrefix(c.Request, "host/"+template+"-") {
 			return all(c)
 		}
-		return lender.Mishap{}
+		return mishap.Mishap{}
 	}
 }
 
@@ -64,7 +64,7 @@ func TestWhereATemplateIsRefusedTheNextIsAskedAtOnce(t *testing.T) {
 	w := play(t, newHostScene(2*hour), func(w *world) {
 		m := w.makers[cloud]
 		m.Templates = append(m.Templates, named(c16(), "c17", 900_000))
-		m.Mishap = w.refusing("c16", 0, hour, lender.Mishap{RetryAfter: hour})
+		m.Mishap = w.refusing("c16", 0, hour, mishap.Mishap{RetryAfter: hour})
 		w.need(10*time.Minute, 8, 10*time.Minute)
 		w.need(50*time.Minute, 8, 10*time.Minute) // c16 is let alone still
 		w.need(75*time.Minute, 8, 10*time.Minute) // and not any more
@@ -80,7 +80,7 @@ func TestWhereAProviderRefusesTheNextIsAskedAtOnce(t *testing.T) {
 	s.makers = append(s.makers, cloudB)
 	w := play(t, s, func(w *world) {
 		w.makers[cloudB].Templates[0] = named(c16(), "c17", 900_000)
-		w.makers[cloud].Mishap = w.refusing("c16", 0, hour, lender.Mishap{RetryAfter: hour})
+		w.makers[cloud].Mishap = w.refusing("c16", 0, hour, mishap.Mishap{RetryAfter: hour})
 		w.need(10*time.Minute, 8, 10*time.Minute)
 	})
 	w.same("asked of the first", w.asked("c16"), "00:10:01")
@@ -93,7 +93,7 @@ func TestATemplateThatIsRefusedAgainAndAgainIsLetAloneLongerAndLonger(t *testing
 	s := newHostScene(3 * hour)
 	s.sessions = 10 * time.Second
 	w := play(t, s, func(w *world) {
-		w.makers[cloud].Mishap = w.refusing("c16", 0, 30*time.Minute, lender.Mishap{})
+		w.makers[cloud].Mishap = w.refusing("c16", 0, 30*time.Minute, mishap.Mishap{})
 		w.need(10*time.Minute, 8, 10*time.Minute)
 		w.h.At(42*time.Minute+time.Second, func() {
 			if c := w.template("c16"); c.Refusals != 6 {
@@ -113,7 +113,7 @@ func TestATemplateThatIsRefusedAgainAndAgainIsLetAloneLongerAndLonger(t *testing
 
 func TestAnOperatorHasAProviderTriedAgainAtOnce(t *testing.T) {
 	w := play(t, newHostScene(2*hour), func(w *world) {
-		w.makers[cloud].Mishap = w.refusing("c16", 0, 11*time.Minute, lender.Mishap{RetryAfter: 12 * hour})
+		w.makers[cloud].Mishap = w.refusing("c16", 0, 11*time.Minute, mishap.Mishap{RetryAfter: 12 * hour})
 		w.need(10*time.Minute, 8, 10*time.Minute)
 		w.h.At(30*time.Minute, func() {
 			w.must(w.service.RetryProvider(w.t.Context(), "admin/eve", cloud))
@@ -204,14 +204,14 @@ func TestANameIsUsedAgainByAnotherMachine(t *testing.T) {
 func TestARequestForAHostOfUnknownOutcomeIsSettledByTheList(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		m       lender.Mishap
+		m       mishap.Mishap
 		settled string
 		made    string
 	}{
-		{"acted", lender.Mishap{Kind: lender.NoAnswer}, "00:10:12 expected", "00:10:02 c16-1 i-1 made"},
-		{"not acted", lender.Mishap{Kind: lender.NotHeard}, "00:10:32 refused", "00:10:34 c16-2 i-1 made"},
-		{"acted before the cancel", lender.Mishap{Kind: lender.Late, After: 5 * time.Second}, "00:10:12 expected", "00:10:07 c16-1 i-1 made"},
-		{"acted after the cancel", lender.Mishap{Kind: lender.Late, After: hour}, "00:10:32 refused", "00:10:34 c16-2 i-1 made"},
+		{"acted", mishap.Mishap{Kind: mishap.NoAnswer}, "00:10:12 expected", "00:10:02 c16-1 i-1 made"},
+		{"not acted", mishap.Mishap{Kind: mishap.NotHeard}, "00:10:32 refused", "00:10:34 c16-2 i-1 made"},
+		{"acted before the cancel", mishap.Mishap{Kind: mishap.Late, After: 5 * time.Second}, "00:10:12 expected", "00:10:07 c16-1 i-1 made"},
+		{"acted after the cancel", mishap.Mishap{Kind: mishap.Late, After: hour}, "00:10:32 refused", "00:10:34 c16-2 i-1 made"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := play(t, newHostScene(3*hour), func(w *world) {
@@ -545,7 +545,7 @@ func TestAnOldWordThatAHostIsLostDrainsNoHostThatIsWell(t *testing.T) {
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		w.need(10*time.Minute, 8, hour)
 		w.h.At(20*time.Minute, func() {
-			w.must(w.h.Signal(hostA, workflows.SignalHealth, workflows.HostHealth{Health: cluster.Lost, Why: "an old word"}))
+			w.must(w.h.Signal(hostA, workflows.SignalHealth, workflows.HostHealth{Health: cluster.Lost}))
 		})
 		w.h.At(21*time.Minute, func() {
 			if row := w.rowOf(hostA); row.State != cluster.HostJoined || row.Drain != nil {
@@ -685,15 +685,15 @@ func TestAnOrphanGoesBackAfterItsGraceAndNotBefore(t *testing.T) {
 func TestAMachineOfARequestThatIsNotSettledIsNoOrphan(t *testing.T) {
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		m := w.makers[cloud]
-		m.Mishap = func(c lender.Call) lender.Mishap {
+		m.Mishap = func(c mishap.Call) mishap.Mishap {
 			at := w.since(cluster.TimeOf(c.At))
 			switch {
 			case c.Verb == providers.VerbRequest:
-				return lender.Mishap{Kind: lender.NoAnswer}
+				return mishap.Mishap{Kind: mishap.NoAnswer}
 			case c.Verb == providers.VerbList && at < hour && at.Truncate(5*time.Minute)+2*time.Second < at:
-				return lender.Mishap{Kind: lender.NotHeard} // the story's own looks; surveys are heard
+				return mishap.Mishap{Kind: mishap.NotHeard} // the story's own looks; surveys are heard
 			}
-			return lender.Mishap{}
+			return mishap.Mishap{}
 		}
 		w.boots = func(maker.Machine) boot { b := newBoot(); b.after = 55 * time.Minute; return b }
 		w.need(10*time.Minute+30*time.Second, 8, 10*time.Minute)
@@ -789,7 +789,7 @@ func TestAListThatIsHardToBelieveTouchesNothing(t *testing.T) {
 				w.h.At(hour/2, func() {
 					m.Lists = test.list
 					if test.fails {
-						m.Mishap = w.between(providers.VerbList, hour/2, hour, lender.Mishap{Kind: lender.NotHeard})
+						m.Mishap = w.between(providers.VerbList, hour/2, hour, mishap.Mishap{Kind: mishap.NotHeard})
 					}
 				})
 				w.h.At(hour-time.Minute, func() {

@@ -8,7 +8,7 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/providers"
-	"xce.internal/elastic/simulation/lender"
+	"xce.internal/elastic/simulation/mishap"
 )
 
 const hour = time.Hour
@@ -71,11 +71,11 @@ func TestALenderMayDecideTwoHoursLater(t *testing.T) {
 func TestAFailedLookAtAPendingRequestDoesNotCancelIt(t *testing.T) {
 	w := play(t, newScene(8*hour), func(w *world) {
 		w.lenders[pool].PendingFor = 2 * hour
-		w.lenders[pool].Mishap = func(c lender.Call) lender.Mishap {
+		w.lenders[pool].Mishap = func(c mishap.Call) mishap.Mishap {
 			if c.Verb == providers.VerbStatus && (c.Number == 3 || c.Number == 7) {
-				return lender.Mishap{Kind: lender.NotHeard}
+				return mishap.Mishap{Kind: mishap.NotHeard}
 			}
-			return lender.Mishap{}
+			return mishap.Mishap{}
 		}
 		w.submit(10*time.Minute, 7, hour)
 	})
@@ -84,22 +84,22 @@ func TestAFailedLookAtAPendingRequestDoesNotCancelIt(t *testing.T) {
 }
 
 // once makes the n-th call of a verb go wrong.
-func once(verb providers.Verb, n int, m lender.Mishap) func(lender.Call) lender.Mishap {
-	return func(c lender.Call) lender.Mishap {
+func once(verb providers.Verb, n int, m mishap.Mishap) func(mishap.Call) mishap.Mishap {
+	return func(c mishap.Call) mishap.Mishap {
 		if c.Verb == verb && c.Number == n {
 			return m
 		}
-		return lender.Mishap{}
+		return mishap.Mishap{}
 	}
 }
 
 // between makes all calls of a verb go wrong for a while.
-func (w *world) between(verb providers.Verb, from, to time.Duration, m lender.Mishap) func(lender.Call) lender.Mishap {
-	return func(c lender.Call) lender.Mishap {
+func (w *world) between(verb providers.Verb, from, to time.Duration, m mishap.Mishap) func(mishap.Call) mishap.Mishap {
+	return func(c mishap.Call) mishap.Mishap {
 		if at := w.since(cluster.TimeOf(c.At)); c.Verb == verb && at >= from && at < to {
 			return m
 		}
-		return lender.Mishap{}
+		return mishap.Mishap{}
 	}
 }
 
@@ -112,7 +112,7 @@ func twoLenders(lasts time.Duration) scene {
 
 func TestALenderThatRefusesIsLeftAloneAndTheNextIsAskedAtOnce(t *testing.T) {
 	w := play(t, twoLenders(4*hour), func(w *world) {
-		w.lenders[pool].Mishap = once(providers.VerbRequest, 1, lender.Mishap{Kind: lender.Refusal, RetryAfter: hour})
+		w.lenders[pool].Mishap = once(providers.VerbRequest, 1, mishap.Mishap{Kind: mishap.Refusal, RetryAfter: hour})
 		w.submit(10*time.Minute, 7, 10*time.Minute)
 		w.submit(hour, 7, 10*time.Minute)                  // pool-a backs off still
 		w.submit(2*hour+10*time.Minute, 7, 10*time.Minute) // not any more
@@ -125,7 +125,7 @@ func TestALenderThatRefusesIsLeftAloneAndTheNextIsAskedAtOnce(t *testing.T) {
 
 func TestAJobIsServedAfterTheBackoffOfItsOnlyLender(t *testing.T) {
 	w := play(t, newScene(4*hour), func(w *world) {
-		w.lenders[pool].Mishap = once(providers.VerbRequest, 1, lender.Mishap{Kind: lender.Refusal, RetryAfter: hour})
+		w.lenders[pool].Mishap = once(providers.VerbRequest, 1, mishap.Mishap{Kind: mishap.Refusal, RetryAfter: hour})
 		w.submit(10*time.Minute, 7, 10*time.Minute)
 	})
 	w.same("totals", w.totals("vcs"), "01:10 4>7", "01:50 7>4")
@@ -135,23 +135,23 @@ func TestAJobIsServedAfterTheBackoffOfItsOnlyLender(t *testing.T) {
 func TestAReturnThatFailsForADayIsVisibleAndTriedUntilItIsThrough(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		kind lender.Kind
+		kind mishap.Kind
 		fail time.Duration
 	}{
-		{"refused", lender.Refusal, 24 * hour},
-		{"unheard", lender.NotHeard, 5 * hour},
-		{"unsettled", lender.Unsettled, 5 * hour},
+		{"refused", mishap.Refusal, 24 * hour},
+		{"unheard", mishap.NotHeard, 5 * hour},
+		{"unsettled", mishap.Unsettled, 5 * hour},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := play(t, newScene(test.fail+2*hour), func(w *world) {
-				w.lenders[pool].Mishap = w.between(providers.VerbReturn, 0, test.fail, lender.Mishap{Kind: test.kind})
+				w.lenders[pool].Mishap = w.between(providers.VerbReturn, 0, test.fail, mishap.Mishap{Kind: test.kind})
 				w.submit(10*time.Minute, 7, 20*time.Minute)
 				w.h.At(test.fail-time.Minute, func() {
 					l := w.ask(first)
 					if l.Row.State != "returning" || l.Row.Fenced != 3 || l.Tries < 8 || !strings.Contains(l.WaitsFor, "3 units") {
 						w.t.Errorf("%+v", l)
 					}
-					if test.kind == lender.Refusal && !strings.Contains(l.Trouble, "not now") {
+					if test.kind == mishap.Refusal && !strings.Contains(l.Trouble, "not now") {
 						w.t.Errorf("trouble %q", l.Trouble)
 					}
 				})
@@ -170,7 +170,7 @@ func TestAnOperatorGetsUnitsBackThatNoJobUses(t *testing.T) {
 	var early, used, late, whileReturning, again *wish
 	w := play(t, newScene(6*hour), func(w *world) {
 		w.lenders[pool].Offers[0].MinimumHold = hour
-		w.lenders[pool].Mishap = once(providers.VerbReturn, 1, lender.Mishap{Kind: lender.NotHeard})
+		w.lenders[pool].Mishap = once(providers.VerbReturn, 1, mishap.Mishap{Kind: mishap.NotHeard})
 		w.submit(10*time.Minute, 2, hour)
 		w.submit(10*time.Minute, 7, 3*hour) // 9 in all: 5 are borrowed
 		early = w.giveBack(30*time.Minute, first, 1)
@@ -306,21 +306,21 @@ func TestAPartialGrantIsTakenAndTheRestIsAskedElsewhere(t *testing.T) {
 func TestARequestOfUnknownOutcomeIsSettledByTheList(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		m     lender.Mishap
+		m     mishap.Mishap
 		total []string
 		lent  []string
 	}{
-		{"acted", lender.Mishap{Kind: lender.NoAnswer}, []string{"00:11 4>7", "01:01 7>4"}, []string{"00:10 #1 +3", "01:01 #1 -3"}},
-		{"not acted", lender.Mishap{Kind: lender.NotHeard}, []string{"00:20 4>7", "01:10 7>4"}, []string{"00:20 #2 +3", "01:10 #2 -3"}},
+		{"acted", mishap.Mishap{Kind: mishap.NoAnswer}, []string{"00:11 4>7", "01:01 7>4"}, []string{"00:10 #1 +3", "01:01 #1 -3"}},
+		{"not acted", mishap.Mishap{Kind: mishap.NotHeard}, []string{"00:20 4>7", "01:10 7>4"}, []string{"00:20 #2 +3", "01:10 #2 -3"}},
 		{
 			"acted before the cancel",
-			lender.Mishap{Kind: lender.Late, After: 30 * time.Second},
+			mishap.Mishap{Kind: mishap.Late, After: 30 * time.Second},
 			[]string{"00:11 4>7", "01:01 7>4"},
 			[]string{"00:10 #1 +3", "01:01 #1 -3"},
 		},
 		{
 			"acted after the cancel",
-			lender.Mishap{Kind: lender.Late, After: 2 * hour},
+			mishap.Mishap{Kind: mishap.Late, After: 2 * hour},
 			[]string{"00:20 4>7", "01:10 7>4"},
 			[]string{"00:20 #2 +3", "01:10 #2 -3"},
 		},
@@ -339,14 +339,14 @@ func TestARequestOfUnknownOutcomeIsSettledByTheList(t *testing.T) {
 
 func TestARequestIsNotGivenUpBeforeItsCancelIsHeard(t *testing.T) {
 	w := play(t, newScene(8*hour), func(w *world) {
-		w.lenders[pool].Mishap = func(c lender.Call) lender.Mishap {
+		w.lenders[pool].Mishap = func(c mishap.Call) mishap.Mishap {
 			switch {
 			case c.Verb == providers.VerbRequest && c.Number == 1:
-				return lender.Mishap{Kind: lender.Late, After: 20 * time.Minute}
+				return mishap.Mishap{Kind: mishap.Late, After: 20 * time.Minute}
 			case c.Verb == providers.VerbReturn && c.Number <= 2:
-				return lender.Mishap{Kind: lender.NotHeard}
+				return mishap.Mishap{Kind: mishap.NotHeard}
 			}
-			return lender.Mishap{}
+			return mishap.Mishap{}
 		}
 		w.submit(10*time.Minute, 7, 20*time.Minute)
 	})
@@ -360,16 +360,16 @@ func TestARequestIsNotGivenUpBeforeItsCancelIsHeard(t *testing.T) {
 
 // lateCancel is a request of which no answer came, a cancel of it that is carried
 // out half an hour late, and another that is not heard at all.
-func lateCancel(c lender.Call) lender.Mishap {
+func lateCancel(c mishap.Call) mishap.Mishap {
 	switch {
 	case c.Verb == providers.VerbRequest && c.Number == 1:
-		return lender.Mishap{Kind: lender.NoAnswer}
+		return mishap.Mishap{Kind: mishap.NoAnswer}
 	case c.Verb == providers.VerbReturn && c.Number == 1:
-		return lender.Mishap{Kind: lender.Late, After: 30 * time.Minute}
+		return mishap.Mishap{Kind: mishap.Late, After: 30 * time.Minute}
 	case c.Verb == providers.VerbReturn && c.Number == 2:
-		return lender.Mishap{Kind: lender.NotHeard}
+		return mishap.Mishap{Kind: mishap.NotHeard}
 	}
-	return lender.Mishap{}
+	return mishap.Mishap{}
 }
 
 func TestUnitsOfACancelledRequestAreNotUsedEvenIfTheyAreListed(t *testing.T) {

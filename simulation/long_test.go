@@ -11,7 +11,7 @@ import (
 	"xce.internal/elastic/activities"
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/providers"
-	"xce.internal/elastic/simulation/lender"
+	"xce.internal/elastic/simulation/mishap"
 	"xce.internal/elastic/simulation/timeskip"
 	"xce.internal/elastic/workflows"
 )
@@ -114,16 +114,19 @@ func TestAWishThatComesAsTheLastUnitsGoIsAnswered(t *testing.T) {
 }
 
 func TestTheSameSeedTellsTheSameStory(t *testing.T) {
-	run := func() *world {
-		s := newScene(14 * hour)
-		s.Seed, s.Faults = 11, faulty
-		return play(t, s, busy)
-	}
-	one, two := run(), run()
+	one, two := twice(t, newScene(14*hour), busy)
+	two.same("totals", two.totals("vcs"), one.totals("vcs")...)
+}
+
+// twice plays a scene two times, with faults by its seed: the traces are to be the same.
+func twice(t *testing.T, s scene, script func(*world)) (one, two *world) {
+	t.Helper()
+	s.Seed, s.Faults = 11, faulty
+	one, two = play(t, s, script), play(t, s, script)
 	if diff := one.report.Trace.Diff(two.report.Trace); diff != "" {
 		t.Error(diff)
 	}
-	two.same("totals", two.totals("vcs"), one.totals("vcs")...)
+	return one, two
 }
 
 // faulty lets a tenth of all attempts of activities go wrong.
@@ -140,14 +143,14 @@ func faulty(a timeskip.Attempt) timeskip.Fault {
 }
 
 // hostile lets a sixth of a lender's calls go wrong for a while.
-func (w *world) hostile(seed uint64, lasts time.Duration) func(lender.Call) lender.Mishap {
-	kinds := []lender.Kind{lender.NotHeard, lender.NoAnswer, lender.Late, lender.Refusal, lender.Unsettled}
-	return func(c lender.Call) lender.Mishap {
+func (w *world) hostile(seed uint64, lasts time.Duration) func(mishap.Call) mishap.Mishap {
+	kinds := []mishap.Kind{mishap.NotHeard, mishap.NoAnswer, mishap.Late, mishap.Refusal, mishap.Unsettled}
+	return func(c mishap.Call) mishap.Mishap {
 		chance := rand.New(rand.NewPCG(seed, uint64(c.Number)<<8|uint64(len(c.Verb))))
 		if w.since(cluster.TimeOf(c.At)) > lasts || chance.IntN(6) > 0 {
-			return lender.Mishap{}
+			return mishap.Mishap{}
 		}
-		return lender.Mishap{Kind: kinds[chance.IntN(len(kinds))], After: time.Duration(chance.IntN(90)) * time.Minute}
+		return mishap.Mishap{Kind: kinds[chance.IntN(len(kinds))], After: time.Duration(chance.IntN(90)) * time.Minute}
 	}
 }
 
@@ -204,7 +207,7 @@ func TestALoanWhoseWorkflowWasTerminatedIsTakenUpFromItsRow(t *testing.T) {
 		{"within its minimum hold", 30 * time.Minute, func(w *world) { w.lenders[pool].Offers[0].MinimumHold = hour }},
 		{"while jobs use it", 80 * time.Minute, func(*world) {}},
 		{"while it goes back", 4 * hour, func(w *world) {
-			w.lenders[pool].Mishap = w.between(providers.VerbReturn, 0, 6*hour, lender.Mishap{Kind: lender.Refusal})
+			w.lenders[pool].Mishap = w.between(providers.VerbReturn, 0, 6*hour, mishap.Mishap{Kind: mishap.Refusal})
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/simulation/lender"
+	"xce.internal/elastic/simulation/mishap"
 	"xce.internal/elastic/workflows"
 )
 
@@ -80,9 +81,9 @@ func TestALenderThatListsMoreThanItLendsIsNotAskedAgainAndAgain(t *testing.T) {
 	w := play(t, s, func(w *world) {
 		l := w.lenders[pool]
 		w.submit(10*time.Minute, 7, 2*hour)
-		l.Mishap = func(c lender.Call) lender.Mishap {
+		l.Mishap = func(c mishap.Call) mishap.Mishap {
 			calls++
-			return lender.Mishap{}
+			return mishap.Mishap{}
 		}
 		w.h.At(hour, func() { l.Miscount = 1 })
 		w.h.At(2*hour, func() { l.Miscount = 0 })
@@ -117,7 +118,7 @@ func TestARecallIsHeardThoughTheListFails(t *testing.T) {
 		l.Offers[0].Capacity = 8000
 		w.submit(10*time.Minute, 7, 3*hour)
 		w.h.At(50*time.Minute, func() { l.Recall(first, 1000) })
-		l.Mishap = w.between(providers.VerbList, 50*time.Minute, 2*hour, lender.Mishap{Kind: lender.NotHeard})
+		l.Mishap = w.between(providers.VerbList, 50*time.Minute, 2*hour, mishap.Mishap{Kind: mishap.NotHeard})
 	})
 	w.same("totals", w.totals("vcs"), "00:10 4>7", "02:00 7>6", "03:40 6>4")
 	w.settled()

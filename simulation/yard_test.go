@@ -85,7 +85,7 @@ func (w *world) buildMakers() {
 type gate struct{ w *world }
 
 func (g gate) Join(ctx context.Context, host string) (providers.Join, error) {
-	token, err := g.w.service.JoinToken(ctx, provisioner, host)
+	token, err := g.w.service.JoinToken(ctx, host)
 	return providers.Join{Host: host, Token: token.Token, Deadline: token.Deadline.Std()}, overHTTP(err)
 }
 
@@ -309,7 +309,7 @@ func (w *world) tellHost(c api.Change) {
 	case api.KindEmptied:
 		w.signal(row.ID, workflows.SignalEmptied, struct{}{})
 	case api.KindSuspect, api.KindLost, api.KindWell:
-		w.signal(row.ID, workflows.SignalHealth, workflows.HostHealth{Health: row.Health, Why: row.Why})
+		w.signal(row.ID, workflows.SignalHealth, workflows.HostHealth{Health: row.Health})
 	default:
 		if !row.State.Open() {
 			w.signal(workflows.ProviderID(row.Provider), workflows.SignalCatalogChanged, workflows.Changed{})
@@ -339,7 +339,7 @@ func (w *world) ensureHosts() {
 		w.must(starts{w}.startHost(workflows.ResumeHost(r), allowDuplicate))
 		if w.missed && r.State.Here() {
 			w.signal(r.ID, workflows.SignalJoined, workflows.HostJoined{At: r.Joined})
-			w.signal(r.ID, workflows.SignalHealth, workflows.HostHealth{Health: r.Health, Why: r.Why})
+			w.signal(r.ID, workflows.SignalHealth, workflows.HostHealth{Health: r.Health})
 		}
 	}
 	w.missed = false

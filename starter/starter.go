@@ -139,17 +139,23 @@ func (c *Client) TellHost(ctx context.Context, host string, m workflows.Message)
 func (c *Client) OrderHost(ctx context.Context, host, requestID string, kind workflows.HostUpdate, order workflows.HostOrder) (string, error) {
 	var answer workflows.HostAnswer
 	err := c.update(ctx, host, requestID, string(kind), order, &answer)
+	return answer.State, wished(err, host, workflows.HostRefused, fmt.Sprintf("there is no open host %q; `xce-elastic hosts` lists them", host))
+}
+
+// wished answers the error of an operator's wish: a refusal as one, in the
+// story's words, or as absent says where there is no story.
+func wished(err error, id, refusedType, absent string) error {
 	var refused *temporal.ApplicationError
 	var gone *serviceerror.NotFound
 	switch {
-	case errors.As(err, &refused) && refused.Type() == workflows.HostRefused:
-		return "", &Refused{Text: refused.Message()}
+	case err == nil:
+		return nil
+	case errors.As(err, &refused) && refused.Type() == refusedType:
+		return &Refused{Text: refused.Message()}
 	case errors.As(err, &gone):
-		return "", &Refused{Text: fmt.Sprintf("there is no open host %q; `xce-elastic hosts` lists them", host)}
-	case err != nil:
-		return "", fmt.Errorf("update workflow %s: %w", host, err)
+		return &Refused{Text: absent}
 	}
-	return answer.State, nil
+	return fmt.Errorf("update workflow %s: %w", id, err)
 }
 
 func (c *Client) update(ctx context.Context, id, requestID, name string, arg, answer any) error {
@@ -201,17 +207,7 @@ func (r *Refused) Error() string { return r.Text }
 func (c *Client) Return(ctx context.Context, loan, requestID string, wish workflows.ReturnUnits) (int64, error) {
 	var answer workflows.ReturnAnswer
 	err := c.update(ctx, loan, requestID, workflows.UpdateReturn, wish, &answer)
-	var refused *temporal.ApplicationError
-	var gone *serviceerror.NotFound
-	switch {
-	case errors.As(err, &refused) && refused.Type() == workflows.ReturnRefused:
-		return 0, &Refused{Text: refused.Message()}
-	case errors.As(err, &gone):
-		return 0, &Refused{Text: fmt.Sprintf("there is no open loan %q; `xce-elastic loans` lists them", loan)}
-	case err != nil:
-		return 0, fmt.Errorf("update workflow %s: %w", loan, err)
-	}
-	return answer.Units, nil
+	return answer.Units, wished(err, loan, workflows.ReturnRefused, fmt.Sprintf("there is no open loan %q; `xce-elastic loans` lists them", loan))
 }
 
 // Loan asks a loan's story how it stands.

@@ -162,7 +162,7 @@ func (b *bridge) ensureHosts(ctx context.Context) error {
 		case b.missed && h.State.Here():
 			err = errors.Join(
 				b.starter.TellHost(ctx, h.ID, workflows.Message{Joined: &workflows.HostJoined{At: h.Joined}}),
-				b.starter.TellHost(ctx, h.ID, workflows.Message{Health: &workflows.HostHealth{Health: h.Health, Why: h.Why}}))
+				b.starter.TellHost(ctx, h.ID, workflows.Message{Health: &workflows.HostHealth{Health: h.Health}}))
 		}
 		if err != nil {
 			return err
@@ -247,7 +247,7 @@ func seenOfHost(c api.Change, row cluster.ElasticHost) (workflows.Message, bool)
 	case api.KindEmptied:
 		return workflows.Message{Emptied: true}, true
 	case api.KindSuspect, api.KindLost, api.KindWell:
-		return workflows.Message{Health: &workflows.HostHealth{Health: row.Health, Why: row.Why}}, true
+		return workflows.Message{Health: &workflows.HostHealth{Health: row.Health}}, true
 	}
 	return workflows.Message{}, false
 }

@@ -98,7 +98,6 @@ type HostJoined struct {
 // HostHealth tells a host's story how it answers.
 type HostHealth struct {
 	Health cluster.Health `json:"health"`
-	Why    string         `json:"why"`
 }
 
 // Reclaimed tells a host's story when its provider takes it by itself.
@@ -162,6 +161,10 @@ type ReturnAnswer struct {
 	Units   int64  `json:"units"`
 	Refused string `json:"refused,omitempty"`
 }
+
+func (a ReturnAnswer) refusal() string { return a.Refused }
+
+func (a HostAnswer) refusal() string { return a.Refused }
 
 // Summary is how a story stands, for people.
 type Summary struct {

@@ -44,7 +44,7 @@ func (h *Host) next() (waitsFor string, until cluster.Time) {
 	case r.Keep != nil:
 		return "its release by an operator", h.Next
 	}
-	if end := h.lifetime(); end > 0 && end <= h.Next {
+	if end := h.Row.LifeEnd(); end > 0 && end <= h.Next {
 		return "the end of its lifetime", end
 	}
 	if h.Next <= r.HoldUntil {
@@ -56,14 +56,6 @@ func (h *Host) next() (waitsFor string, until cluster.Time) {
 // oldAge is who drains a host that has lived long enough.
 const oldAge = "lifetime"
 
-// lifetime answers when the host has lived long enough; 0 is never.
-func (h *Host) lifetime() cluster.Time {
-	if h.Row.MaxLifetime == 0 {
-		return 0
-	}
-	return h.Row.Joined.Add(h.Row.MaxLifetime)
-}
-
 // act does what is due.
 func (h *Host) act(env HostEnv) {
 	now := env.Now()
@@ -73,7 +65,7 @@ func (h *Host) act(env HostEnv) {
 	case r.Drain != nil && r.Drain.Action == cluster.DrainRequeue && r.Drain.Deadline > 0 && now >= r.Drain.Deadline && r.Drain.Requeued == 0:
 		h.write(env, api.WriteHost{StopJobs: &api.By{By: r.Drain.By, Why: r.Drain.Why}})
 		h.Next, h.AskNow = 0, true // an empty host need not be told of
-	case r.Drain == nil && r.Keep == nil && h.lifetime() > 0 && now >= h.lifetime():
+	case r.Drain == nil && r.Keep == nil && h.Row.LifeEnd() > 0 && now >= h.Row.LifeEnd():
 		h.drain(env, cluster.Drain{By: oldAge, Why: fmt.Sprintf("it has lived for %s", r.MaxLifetime), Action: cluster.DrainWait})
 	default:
 		h.fence(env)

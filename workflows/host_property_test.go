@@ -8,7 +8,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/providers"
-	"xce.internal/elastic/simulation/lender"
+	"xce.internal/elastic/simulation/mishap"
 	"xce.internal/elastic/workflows"
 )
 
@@ -20,7 +20,7 @@ type saga struct {
 	surplus          int64
 	pending, returns time.Duration
 	boots            cluster.Duration
-	mishaps          map[providers.Verb][]lender.Mishap
+	mishaps          map[providers.Verb][]mishap.Mishap
 	honest           cluster.Duration
 	jobs, silences   []span
 	fates            []fateOfMachine
@@ -80,12 +80,12 @@ func drawSaga(t *rapid.T) saga {
 		want: rapid.SampledFrom([]int64{1, 1, 1, 1, 1, 1, 1, 0}).Draw(t, "want"), surplus: rapid.SampledFrom([]int64{0, 0, 0, 1}).Draw(t, "surplus"),
 		pending: pick("pending", 0, 0, 10*cluster.Second, 20*cluster.Minute).Std(), returns: pick("returns", 0, 0, cluster.Minute, cluster.Hour).Std(),
 		boots:  pick("boots", 0, cluster.Second, cluster.Second, cluster.Minute, cluster.Minute, 5*cluster.Minute, 15*cluster.Minute),
-		honest: after("honest"), mishaps: map[providers.Verb][]lender.Mishap{},
+		honest: after("honest"), mishaps: map[providers.Verb][]mishap.Mishap{},
 	}
-	mishap := rapid.Custom(func(t *rapid.T) lender.Mishap {
-		return lender.Mishap{
-			Kind: rapid.SampledFrom([]lender.Kind{
-				lender.None, lender.None, lender.NotHeard, lender.NoAnswer, lender.Late, lender.Refusal, lender.Unsettled,
+	mishap := rapid.Custom(func(t *rapid.T) mishap.Mishap {
+		return mishap.Mishap{
+			Kind: rapid.SampledFrom([]mishap.Kind{
+				mishap.None, mishap.None, mishap.NotHeard, mishap.NoAnswer, mishap.Late, mishap.Refusal, mishap.Unsettled,
 			}).Draw(t, "kind"),
 			After:      rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(t, "late"),
 			RetryAfter: rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "retry"),
@@ -137,11 +137,11 @@ func (s saga) world() *lived {
 	y.hear = func(n int) (cluster.Duration, int) { return s.late[n%len(s.late)], s.times[n%len(s.times)] }
 	m := y.maker
 	m.Surplus, m.PendingFor, m.ReturnFor = s.surplus, s.pending, s.returns
-	m.Mishap = func(c lender.Call) lender.Mishap {
+	m.Mishap = func(c mishap.Call) mishap.Mishap {
 		if of := s.mishaps[c.Verb]; c.Number <= len(of) && cluster.TimeOf(c.At) < began.Add(s.honest) {
 			return of[c.Number-1]
 		}
-		return lender.Mishap{}
+		return mishap.Mishap{}
 	}
 	for i, j := range s.jobs {
 		y.at(j.after, func() { y.begin(i, j.lasts) })
@@ -263,16 +263,8 @@ func TestAHostsStoryCutAtAnyChapterWritesTheSameLedger(t *testing.T) {
 		s := drawSaga(t)
 		whole := s.world()
 		whole.live(t)
-		every := rapid.IntRange(1, 3).Draw(t, "cut every")
 		cut := s.world()
-		last := 0
-		cut.cut = func(n int) bool {
-			if n-last <= every {
-				return false
-			}
-			last = n
-			return true
-		}
+		cut.cut = everyFew(t)
 		cut.live(t)
 		if a, b := whole.String(), cut.String(); a != b {
 			t.Errorf("uncut:\n%s\ncut:\n%s", a, b)
@@ -307,10 +299,10 @@ func TestAHostsStoryFromAnOldBackupGoesOnFromTheLedgersRow(t *testing.T) {
 		s := drawSaga(t)
 		// A call that is forgotten and carried out late cannot be undone, nor can a
 		// provider be helped that refuses what it has granted.
-		for verb, kind := range map[providers.Verb]lender.Kind{providers.VerbReturn: lender.Late, providers.VerbRequest: lender.Refusal} {
+		for verb, kind := range map[providers.Verb]mishap.Kind{providers.VerbReturn: mishap.Late, providers.VerbRequest: mishap.Refusal} {
 			for i, m := range s.mishaps[verb] {
 				if m.Kind == kind {
-					s.mishaps[verb][i].Kind = lender.NotHeard
+					s.mishaps[verb][i].Kind = mishap.NotHeard
 				}
 			}
 		}

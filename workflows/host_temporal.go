@@ -3,10 +3,10 @@ package workflows
 import (
 	"fmt"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"xce.internal/elastic/activities"
+	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 )
 
@@ -33,51 +33,27 @@ func HostWorkflow(ctx workflow.Context, h Host) error {
 	if !h.Live(b) {
 		return workflow.NewContinueAsNewError(ctx, HostName, h)
 	}
-	b.refuseRest(&h)
+	b.refuseRest(h.tooLate)
 	return nil
 }
 
 // HostRefused is the type of the error that answers a refused wish for a host.
 const HostRefused = "HostRefused"
 
-// accept takes operators' wishes of one kind: what can be refused at a glance is
-// refused before it enters the history, the rest is the story's to answer.
+// accept takes operators' wishes of one kind.
 func (b *hostBinding) accept(h *Host, kind HostUpdate) error {
-	handler := func(ctx workflow.Context, order HostOrder) (HostAnswer, error) {
-		var answer *HostAnswer
-		b.inbox = append(b.inbox, Message{Wish: &HostWish{Kind: kind, HostOrder: order, Answer: func(a HostAnswer) { answer = &a }}})
-		if err := workflow.Await(ctx, func() bool { return answer != nil }); err != nil {
-			return HostAnswer{}, err
-		}
-		if answer.Refused != "" {
-			return *answer, temporal.NewNonRetryableApplicationError(answer.Refused, HostRefused, nil)
-		}
-		return *answer, nil
-	}
-	validator := func(_ workflow.Context, order HostOrder) error {
-		if err := h.May(kind, order); err != nil {
-			return temporal.NewNonRetryableApplicationError(err.Error(), HostRefused, nil)
-		}
-		return nil
-	}
-	err := workflow.SetUpdateHandlerWithOptions(b.ctx, string(kind), handler, workflow.UpdateHandlerOptions{
-		Validator: validator, Description: "An operator's wish: " + string(kind) + " the host.",
-	})
-	if err != nil {
-		return fmt.Errorf("accept update %s: %w", kind, err)
-	}
-	return nil
+	may := func(_ cluster.Time, order HostOrder) error { return h.May(kind, order) }
+	return accept(&b.binding, string(kind), "An operator's wish: "+string(kind)+" the host.", HostRefused, may,
+		func(order HostOrder, answer func(HostAnswer)) Message {
+			return Message{Wish: &HostWish{Kind: kind, HostOrder: order, Answer: answer}}
+		})
 }
 
-// refuseRest answers what came too late.
-func (b *hostBinding) refuseRest(h *Host) {
-	for b.fill() {
-		if wish := b.inbox[0].Wish; wish != nil {
-			wish.Answer(HostAnswer{State: h.state(), Refused: fmt.Sprintf("host %s is %s: it is too late for that", h.Request.ID, h.state())})
-		}
-		b.inbox = b.inbox[1:]
+// tooLate answers a wish that no story is there for any more.
+func (h *Host) tooLate(m Message) {
+	if m.Wish != nil {
+		m.Wish.Answer(HostAnswer{State: h.state(), Refused: fmt.Sprintf("host %s is %s: it is too late for that", h.Request.ID, h.state())})
 	}
-	_ = workflow.Await(b.ctx, func() bool { return workflow.AllHandlersFinished(b.ctx) })
 }
 
 func (b *hostBinding) WriteHost(in api.WriteHost) api.HostWritten {

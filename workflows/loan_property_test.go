@@ -12,7 +12,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/providers"
-	"xce.internal/elastic/simulation/lender"
+	"xce.internal/elastic/simulation/mishap"
 	"xce.internal/elastic/workflows"
 )
 
@@ -28,7 +28,7 @@ type tale struct {
 	whole    bool
 	pending  time.Duration
 	// mishaps go wrong by verb and number of the call, until the lender is honest.
-	mishaps map[providers.Verb][]lender.Mishap
+	mishaps map[providers.Verb][]mishap.Mishap
 	honest  cluster.Duration
 	uses    []use
 	wishes  []wish
@@ -78,13 +78,13 @@ func drawTale(t *rapid.T) tale {
 		demand: rapid.Int64Range(0, 6).Draw(t, "demand"), capacity: rapid.Int64Range(1, 8*weight).Draw(t, "capacity"),
 		surplus: rapid.SampledFrom([]int64{0, 0, 1, 12}).Draw(t, "surplus"),
 		pending: duration("pending", 0, 0, 10*cluster.Second, 2*cluster.Hour).Std(),
-		honest:  after.Draw(t, "honest"), mishaps: map[providers.Verb][]lender.Mishap{},
+		honest:  after.Draw(t, "honest"), mishaps: map[providers.Verb][]mishap.Mishap{},
 	}
 	tl.whole = !tl.request.PartialReturn
-	mishap := rapid.Custom(func(t *rapid.T) lender.Mishap {
-		return lender.Mishap{
-			Kind: rapid.SampledFrom([]lender.Kind{
-				lender.None, lender.None, lender.NotHeard, lender.NoAnswer, lender.Late, lender.Refusal, lender.Unsettled,
+	mishap := rapid.Custom(func(t *rapid.T) mishap.Mishap {
+		return mishap.Mishap{
+			Kind: rapid.SampledFrom([]mishap.Kind{
+				mishap.None, mishap.None, mishap.NotHeard, mishap.NoAnswer, mishap.Late, mishap.Refusal, mishap.Unsettled,
 			}).Draw(t, "kind"),
 			After:      rapid.SampledFrom([]time.Duration{time.Second, time.Minute, time.Hour}).Draw(t, "late"),
 			RetryAfter: rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "retry"),
@@ -108,10 +108,10 @@ func drawTale(t *rapid.T) tale {
 }
 
 // without takes one kind of mishap out of a tale.
-func (tl tale) without(verb providers.Verb, kind lender.Kind) {
+func (tl tale) without(verb providers.Verb, kind mishap.Kind) {
 	for i, m := range tl.mishaps[verb] {
 		if m.Kind == kind {
-			tl.mishaps[verb][i].Kind = lender.NotHeard
+			tl.mishaps[verb][i].Kind = mishap.NotHeard
 		}
 	}
 }
@@ -133,11 +133,11 @@ func (tl tale) world() *told {
 	p.again = func(n int) int { return tl.again[n%len(tl.again)] }
 	l := p.lender
 	l.Offers[0].Capacity, l.Surplus, l.Whole, l.PendingFor = tl.capacity, tl.surplus, tl.whole, tl.pending
-	l.Mishap = func(c lender.Call) lender.Mishap {
+	l.Mishap = func(c mishap.Call) mishap.Mishap {
 		if of := tl.mishaps[c.Verb]; c.Number <= len(of) && cluster.TimeOf(c.At) < began.Add(tl.honest) {
 			return of[c.Number-1]
 		}
-		return lender.Mishap{}
+		return mishap.Mishap{}
 	}
 	for _, u := range tl.uses {
 		p.at(u.after, func() { p.use(u.units) })
@@ -289,16 +289,8 @@ func TestAStoryCutAtAnyChapterWritesTheSameLedger(t *testing.T) {
 		tl := drawTale(t)
 		whole := tl.world()
 		whole.live(t)
-		every := rapid.IntRange(1, 3).Draw(t, "cut every")
 		cut := tl.world()
-		last := 0
-		cut.cut = func(n int) bool {
-			if n-last <= every {
-				return false
-			}
-			last = n
-			return true
-		}
+		cut.cut = everyFew(t)
 		cut.live(t)
 		if a, b := whole.ledger(), cut.ledger(); !slices.Equal(a, b) {
 			t.Errorf("uncut:\n%s\ncut:\n%s", strings.Join(a, "\n"), strings.Join(b, "\n"))
@@ -307,6 +299,18 @@ func TestAStoryCutAtAnyChapterWritesTheSameLedger(t *testing.T) {
 			t.Errorf("uncut:\n%s\ncut:\n%s", a, b)
 		}
 	})
+}
+
+// everyFew draws after how many chapters a story is cut, again and again.
+func everyFew(t *rapid.T) func(chapter int) bool {
+	every, last := rapid.IntRange(1, 3).Draw(t, "cut every"), 0
+	return func(chapter int) bool {
+		if chapter-last <= every {
+			return false
+		}
+		last = chapter
+		return true
+	}
 }
 
 func TestAStoryTakenUpFromItsRowEndsAsWell(t *testing.T) {
@@ -331,8 +335,8 @@ func TestAStoryFromAnOldBackupGoesOnFromTheLedgersRow(t *testing.T) {
 		tl := drawTale(t)
 		// A call that is forgotten and carried out late cannot be undone, nor can a
 		// lender be helped that refuses what it has granted.
-		tl.without(providers.VerbReturn, lender.Late)
-		tl.without(providers.VerbRequest, lender.Refusal)
+		tl.without(providers.VerbReturn, mishap.Late)
+		tl.without(providers.VerbRequest, mishap.Refusal)
 		w := tl.world()
 		saved := rapid.IntRange(1, 20).Draw(t, "backup before chapter")
 		lost := saved + rapid.IntRange(1, 10).Draw(t, "chapters that are lost")

@@ -9,7 +9,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/providers"
-	"xce.internal/elastic/simulation/lender"
+	"xce.internal/elastic/simulation/mishap"
 	"xce.internal/elastic/workflows"
 )
 
@@ -31,11 +31,11 @@ func TestPeopleReadWhatALoanWaitsFor(t *testing.T) {
 	r := &reader{plain: newPlain()}
 	r.demand = 3
 	r.lender.PendingFor = 5 * time.Minute
-	r.lender.Mishap = func(c lender.Call) lender.Mishap {
+	r.lender.Mishap = func(c mishap.Call) mishap.Mishap {
 		if c.Verb == providers.VerbReturn && c.Number == 1 {
-			return lender.Mishap{Kind: lender.Refusal}
+			return mishap.Mishap{Kind: mishap.Refusal}
 		}
-		return lender.Mishap{}
+		return mishap.Mishap{}
 	}
 	r.at(8*cluster.Minute, func() { r.use(7) })
 	r.at(2*cluster.Hour, func() {

@@ -17,8 +17,8 @@ import (
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/providers"
-	"xce.internal/elastic/simulation/lender"
 	"xce.internal/elastic/simulation/maker"
+	"xce.internal/elastic/simulation/mishap"
 	"xce.internal/elastic/starter"
 	"xce.internal/elastic/worker"
 	"xce.internal/elastic/workflows"
@@ -85,16 +85,16 @@ func fateOf(id string) hostFate {
 	return hostFate(n) % fates
 }
 
-func (f *farm) mishap(c lender.Call) lender.Mishap {
+func (f *farm) mishap(c mishap.Call) mishap.Mishap {
 	switch {
 	case c.Verb != providers.VerbRequest:
-		return lender.Mishap{}
+		return mishap.Mishap{}
 	case fateOf(c.Request) == refused:
-		return lender.Mishap{Kind: lender.Refusal, RetryAfter: time.Second}
+		return mishap.Mishap{Kind: mishap.Refusal, RetryAfter: time.Second}
 	case fateOf(c.Request) == unheard:
-		return lender.Mishap{Kind: lender.NotHeard}
+		return mishap.Mishap{Kind: mishap.NotHeard}
 	}
-	return lender.Mishap{}
+	return mishap.Mishap{}
 }
 
 // work has jobs come in waves, and the hosts live through what is their fate.

@@ -169,6 +169,49 @@ func (b *binding) tell(id, signal string, arg any) {
 	}
 }
 
+// answer is what a story answers to an operator's wish.
+type answer interface {
+	// refusal says why the wish is not carried out; empty where it is.
+	refusal() string
+}
+
+// accept takes operators' wishes under the name of an update: what may refuse at a
+// glance is refused before it enters the history, the rest is the story's to answer.
+func accept[W any, A answer](b *binding, name, description, refused string, may func(cluster.Time, W) error, message func(W, func(A)) Message) error {
+	handler := func(ctx workflow.Context, wish W) (A, error) {
+		var answer *A
+		b.inbox = append(b.inbox, message(wish, func(a A) { answer = &a }))
+		if err := workflow.Await(ctx, func() bool { return answer != nil }); err != nil {
+			var none A
+			return none, err
+		}
+		if text := (*answer).refusal(); text != "" {
+			return *answer, temporal.NewNonRetryableApplicationError(text, refused, nil)
+		}
+		return *answer, nil
+	}
+	validator := func(ctx workflow.Context, wish W) error {
+		if err := may(cluster.TimeOf(workflow.Now(ctx)), wish); err != nil {
+			return temporal.NewNonRetryableApplicationError(err.Error(), refused, nil)
+		}
+		return nil
+	}
+	err := workflow.SetUpdateHandlerWithOptions(b.ctx, name, handler, workflow.UpdateHandlerOptions{Validator: validator, Description: description})
+	if err != nil {
+		return fmt.Errorf("accept update %s: %w", name, err)
+	}
+	return nil
+}
+
+// refuseRest answers what came after the story's end.
+func (b *binding) refuseRest(tooLate func(Message)) {
+	for b.fill() {
+		tooLate(b.inbox[0])
+		b.inbox = b.inbox[1:]
+	}
+	_ = workflow.Await(b.ctx, func() bool { return workflow.AllHandlersFinished(b.ctx) })
+}
+
 // deal is DealEnv over a Temporal workflow.
 type deal struct{ binding }
 
@@ -204,51 +247,26 @@ func LoanWorkflow(ctx workflow.Context, l Loan) error {
 	if !l.Live(b) {
 		return workflow.NewContinueAsNewError(ctx, LoanName, l)
 	}
-	b.refuseRest(&l)
+	b.refuseRest(l.tooLate)
 	return nil
 }
 
 // ReturnRefused is the type of the error that answers a refused return.
 const ReturnRefused = "ReturnRefused"
 
-// acceptReturns takes operators' wishes: what can be refused at a glance is
-// refused before it enters the history, the rest is the story's to answer.
+// acceptReturns takes operators' wishes to give units back.
 func (b *loanBinding) acceptReturns(l *Loan) error {
-	handler := func(ctx workflow.Context, wish ReturnUnits) (ReturnAnswer, error) {
-		var answer *ReturnAnswer
-		b.inbox = append(b.inbox, Message{Return: &ReturnWish{ReturnUnits: wish, Answer: func(a ReturnAnswer) { answer = &a }}})
-		if err := workflow.Await(ctx, func() bool { return answer != nil }); err != nil {
-			return ReturnAnswer{}, err
-		}
-		if answer.Refused != "" {
-			return *answer, temporal.NewNonRetryableApplicationError(answer.Refused, ReturnRefused, nil)
-		}
-		return *answer, nil
-	}
-	validator := func(ctx workflow.Context, wish ReturnUnits) error {
-		if err := l.MayReturn(cluster.TimeOf(workflow.Now(ctx)), wish); err != nil {
-			return temporal.NewNonRetryableApplicationError(err.Error(), ReturnRefused, nil)
-		}
-		return nil
-	}
-	err := workflow.SetUpdateHandlerWithOptions(b.ctx, UpdateReturn, handler, workflow.UpdateHandlerOptions{
-		Validator: validator, Description: "Give units of the loan back now; all or none.",
-	})
-	if err != nil {
-		return fmt.Errorf("accept update %s: %w", UpdateReturn, err)
-	}
-	return nil
+	return accept(&b.binding, UpdateReturn, "Give units of the loan back now; all or none.", ReturnRefused, l.MayReturn,
+		func(wish ReturnUnits, answer func(ReturnAnswer)) Message {
+			return Message{Return: &ReturnWish{ReturnUnits: wish, Answer: answer}}
+		})
 }
 
-// refuseRest answers what came too late.
-func (b *loanBinding) refuseRest(l *Loan) {
-	for b.fill() {
-		if wish := b.inbox[0].Return; wish != nil {
-			wish.Answer(ReturnAnswer{Refused: fmt.Sprintf("loan %s is %s: there is nothing to return", l.Request.ID, l.state())})
-		}
-		b.inbox = b.inbox[1:]
+// tooLate answers a wish that no story is there for any more.
+func (l *Loan) tooLate(m Message) {
+	if m.Return != nil {
+		m.Return.Answer(ReturnAnswer{Refused: fmt.Sprintf("loan %s is %s: there is nothing to return", l.Request.ID, l.state())})
 	}
-	_ = workflow.Await(b.ctx, func() bool { return workflow.AllHandlersFinished(b.ctx) })
 }
 
 func (b *loanBinding) ledger(name, summary string, in any) api.Written {

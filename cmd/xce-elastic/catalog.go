@@ -57,19 +57,10 @@ func ofCatalog(cmd *cobra.Command, part func(api.CatalogView) (any, func(*table)
 		if err != nil {
 			return err
 		}
-		v.Templates, v.Quotas, v.Limits, v.Offers = listed(v.Templates), listed(v.Quotas), listed(v.Limits), listed(v.Offers)
 		value, show := part(v)
 		return format.print(cmd, value, show)
 	}
 	return cmd
-}
-
-// listed answers an empty list for none, which is no null in JSON.
-func listed[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 func templateTables(t *table, v api.CatalogView) {

@@ -242,13 +242,18 @@ func (c *checking) nothingWanted(ctx context.Context) check.Row {
 	if !c.fresh {
 		return skipped("the work folder is in use, and some plug-ins end every machine that is missing from the list: check with a folder of its own")
 	}
-	s := c.call(ctx, getReturnRequests, machinesInput{[]machineInput{}})
+	return c.noneWanted(ctx, []machineInput{}, check.Warning, "name only machines that you were told of")
+}
+
+// noneWanted checks that none of machines is wanted back; where one is, that is as bad as said.
+func (c *checking) noneWanted(ctx context.Context, machines []machineInput, bad check.Verdict, hint string) check.Row {
+	s := c.call(ctx, getReturnRequests, machinesInput{machines})
 	all, answered := readReturnRequests(s.docs)
 	if !answered {
 		return s.row(check.Wrong, "a list of requests, here without any", s.why(getReturnRequests), "answer {\"status\": \"complete\", \"requests\": []}")
 	}
 	if len(all) > 0 {
-		return s.row(check.Warning, "no machine", fmt.Sprintf("%d machines", len(all)), "name only machines that you were told of")
+		return s.row(bad, "no machine", fmt.Sprintf("%d machines", len(all)), hint)
 	}
 	return s.orForm(getReturnRequests)
 }
@@ -358,15 +363,7 @@ func (c *checking) notWanted(ctx context.Context) check.Row {
 	if c.machine == nil || !c.fresh {
 		return skipped("no machine was got, or the work folder is in use")
 	}
-	s := c.call(ctx, getReturnRequests, machinesInput{[]machineInput{*c.machine}})
-	all, answered := readReturnRequests(s.docs)
-	if !answered {
-		return s.row(check.Wrong, "a list of requests, here without any", s.why(getReturnRequests), "answer {\"status\": \"complete\", \"requests\": []}")
-	}
-	if len(all) > 0 {
-		return s.row(check.Wrong, "no machine", fmt.Sprintf("%d machines", len(all)), "name a machine only if it is gone or must go: its jobs are taken off it")
-	}
-	return s.orForm(getReturnRequests)
+	return c.noneWanted(ctx, []machineInput{*c.machine}, check.Wrong, "name a machine only if it is gone or must go: its jobs are taken off it")
 }
 
 func (c *checking) goes(ctx context.Context) check.Row {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xce.internal/elastic/providers"
+	"xce.internal/elastic/simulation/mishap"
 )
 
 // Offer is one resource that the lender lends.
@@ -46,7 +47,7 @@ type Lender struct {
 	// Miscount is how many more units than are lent every grant in the list shows.
 	Miscount int64
 	// Mishap says what goes wrong with a call: nothing unless given.
-	Mishap func(Call) Mishap
+	Mishap func(mishap.Call) mishap.Mishap
 	// BeforeReturn sees every return that is carried out.
 	BeforeReturn func(providers.ReturnIn)
 
@@ -55,8 +56,7 @@ type Lender struct {
 
 	requests []*request
 	recalls  map[string]int64
-	calls    map[providers.Verb]int
-	late     []late
+	calls    mishap.Calls
 	dated    time.Time // of the late call that is being carried out
 }
 
@@ -70,12 +70,6 @@ type request struct {
 	lent     int64
 	reserved int64
 	decided  time.Time // when a pending one is granted
-}
-
-// late is something that a call whose answer is long lost still does.
-type late struct {
-	at time.Time
-	do func()
 }
 
 // clock is the time at which what is being done is done.
@@ -180,13 +174,11 @@ func (l *Lender) moveAt(at time.Time, r *request, units int64) {
 // advance does what has become due.
 func (l *Lender) advance() {
 	now := l.Now()
-	for len(l.late) > 0 && !l.late[0].at.After(now) {
-		next := l.late[0]
-		l.late = l.late[1:]
-		l.dated = next.at
-		next.do()
+	l.calls.CarryOut(now, func(at time.Time, do func()) {
+		l.dated = at
+		do()
 		l.dated = time.Time{}
-	}
+	})
 	for _, r := range l.requests {
 		if r.state == providers.StatePending && !r.decided.After(now) {
 			r.state, r.granted, r.reserved = providers.StateGranted, r.reserved, 0
@@ -347,6 +339,12 @@ func (l *Lender) String() string {
 		text += fmt.Sprintf("%s %s %+d\n", m.At.Format(time.RFC3339), m.Request, m.Units)
 	}
 	return text
+}
+
+// call answers one call, with what goes wrong with it. Nobody is woken: all is done at the next look.
+func call[O any](l *Lender, verb providers.Verb, request string, do func() (O, providers.Outcome)) (O, providers.Outcome) {
+	l.advance()
+	return mishap.Answer(&l.calls, mishap.Call{Verb: verb, Request: request, At: l.Now()}, l.Mishap, func(time.Duration) {}, do)
 }
 
 var ok = providers.Outcome{Status: providers.StatusOK}

@@ -8,6 +8,7 @@ import (
 	"xce.internal/elastic/activities"
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/simulation/lender"
+	"xce.internal/elastic/simulation/mishap"
 )
 
 var (
@@ -64,11 +65,11 @@ func TestWhatIsCancelledIsNeverGrantedLate(t *testing.T) {
 		"never heard of": func(*lender.Lender) {},
 		"pending":        func(l *lender.Lender) { l.PendingFor = time.Hour; request(l, 3) },
 		"on its way": func(l *lender.Lender) {
-			l.Mishap = func(c lender.Call) lender.Mishap {
+			l.Mishap = func(c mishap.Call) mishap.Mishap {
 				if c.Verb == providers.VerbRequest && c.Number == 1 {
-					return lender.Mishap{Kind: lender.Late, After: time.Hour}
+					return mishap.Mishap{Kind: mishap.Late, After: time.Hour}
 				}
-				return lender.Mishap{}
+				return mishap.Mishap{}
 			}
 			request(l, 3)
 		},
@@ -90,7 +91,7 @@ func TestWhatBecomesDueIsDatedWhenItWas(t *testing.T) {
 	for name, prepare := range map[string]func(*lender.Lender){
 		"pending": func(l *lender.Lender) { l.PendingFor = time.Hour },
 		"late": func(l *lender.Lender) {
-			l.Mishap = func(lender.Call) lender.Mishap { return lender.Mishap{Kind: lender.Late, After: time.Hour} }
+			l.Mishap = func(mishap.Call) mishap.Mishap { return mishap.Mishap{Kind: mishap.Late, After: time.Hour} }
 		},
 	} {
 		l := at(&now)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"xce.internal/elastic/providers"
-	"xce.internal/elastic/simulation/lender"
+	"xce.internal/elastic/simulation/mishap"
 )
 
 // Template is one kind of host that the maker makes.
@@ -55,7 +55,7 @@ type Maker struct {
 	// Named has machines have names, which are used again.
 	Named bool
 	// Mishap says what goes wrong with a call: nothing unless given.
-	Mishap func(lender.Call) lender.Mishap
+	Mishap func(mishap.Call) mishap.Mishap
 	// Lists, where set, answers what is listed in place of the truth.
 	Lists func([]providers.Grant) []providers.Grant
 	// BeforeReturn sees every machine that a return ends.
@@ -70,8 +70,7 @@ type Maker struct {
 
 	requests []*request
 	machines []*Machine
-	calls    map[providers.Verb]int
-	late     []late
+	calls    mishap.Calls
 	numbers  int
 }
 
@@ -82,12 +81,6 @@ type request struct {
 	reason  providers.Reason
 	made    []providers.Instance // at first
 	decided time.Time            // when a pending one is granted
-}
-
-// late is something that a call whose answer is long lost still does.
-type late struct {
-	at time.Time
-	do func()
 }
 
 // Machines are the machines that are there, under one request or all for "".
@@ -207,11 +200,7 @@ func (m *Maker) wake(after time.Duration) {
 // Advance does what has become due.
 func (m *Maker) Advance() {
 	now := m.Now()
-	for len(m.late) > 0 && !m.late[0].at.After(now) {
-		next := m.late[0]
-		m.late = m.late[1:]
-		next.do()
-	}
+	m.calls.CarryOut(now, func(_ time.Time, do func()) { do() })
 	for _, r := range m.requests {
 		if r.state == providers.StatePending && !r.decided.After(now) {
 			r.state, r.made = providers.StateGranted, m.make(r.in)
@@ -393,19 +382,7 @@ func (m *Maker) String() string {
 // call answers one call, with what goes wrong with it.
 func call[O any](m *Maker, verb providers.Verb, request string, do func() (O, providers.Outcome)) (O, providers.Outcome) {
 	m.Advance()
-	if m.calls == nil {
-		m.calls = map[providers.Verb]int{}
-	}
-	m.calls[verb]++
-	var mishap lender.Mishap
-	if m.Mishap != nil {
-		mishap = m.Mishap(lender.Call{Verb: verb, Number: m.calls[verb], Request: request, At: m.Now()})
-	}
-	return lender.Answer(mishap, do, func() {
-		m.late = append(m.late, late{at: m.Now().Add(mishap.After), do: func() { do() }})
-		slices.SortStableFunc(m.late, func(a, b late) int { return a.at.Compare(b.at) })
-		m.wake(mishap.After)
-	})
+	return mishap.Answer(&m.calls, mishap.Call{Verb: verb, Request: request, At: m.Now()}, m.Mishap, m.wake, do)
 }
 
 var ok = providers.Outcome{Status: providers.StatusOK}

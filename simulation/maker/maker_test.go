@@ -7,8 +7,8 @@ import (
 
 	"xce.internal/elastic/activities"
 	"xce.internal/elastic/providers"
-	"xce.internal/elastic/simulation/lender"
 	"xce.internal/elastic/simulation/maker"
+	"xce.internal/elastic/simulation/mishap"
 )
 
 var (
@@ -79,11 +79,11 @@ func TestWhatIsCancelledIsNeverMadeLate(t *testing.T) {
 		"never heard of": func(*maker.Maker) {},
 		"pending":        func(m *maker.Maker) { m.PendingFor = time.Hour; request(m) },
 		"on its way": func(m *maker.Maker) {
-			m.Mishap = func(c lender.Call) lender.Mishap {
+			m.Mishap = func(c mishap.Call) mishap.Mishap {
 				if c.Verb == providers.VerbRequest && c.Number == 1 {
-					return lender.Mishap{Kind: lender.Late, After: time.Hour}
+					return mishap.Mishap{Kind: mishap.Late, After: time.Hour}
 				}
-				return lender.Mishap{}
+				return mishap.Mishap{}
 			}
 			request(m)
 		},

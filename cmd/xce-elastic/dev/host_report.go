@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller"
 	"xce.internal/elastic/providers"
 )
 
@@ -53,7 +54,7 @@ func (b *hostBalance) add(h cluster.ElasticHost) {
 	paid, used := h.Paid(h.Closed), h.Used(h.Closed)
 	b.paid += paid
 	b.used += used
-	b.cost += h.Price * cluster.Price(paid) / cluster.Price(cluster.Hour)
+	b.cost += controller.Cost(h, h.Closed)
 	if h.Joined > 0 {
 		left := h.Fenced
 		if left == 0 {
