@@ -65,16 +65,6 @@ func (t Template) Learn(joined Capacity) Template {
 	return t
 }
 
-// FindTemplate finds a provider's template.
-func FindTemplate(templates []Template, provider, name string) (Template, bool) {
-	for _, t := range templates {
-		if t.Provider == provider && t.Name == name {
-			return t, true
-		}
-	}
-	return Template{}, false
-}
-
 // Quota is a provider's limit on what several templates have together.
 type Quota struct {
 	Name string `json:"name"`

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
@@ -117,8 +118,11 @@ func (e *hostEntry) intend(r cluster.HostRequest) (ledger.HostChange, error) {
 
 func (w *work) template(name, provider string) (cluster.Template, bool, error) {
 	templates, err := w.Templates()
-	t, found := cluster.FindTemplate(templates, provider, name)
-	return t, found, err
+	i := slices.IndexFunc(templates, func(t cluster.Template) bool { return t.Name == name && t.Provider == provider })
+	if i < 0 {
+		return cluster.Template{}, false, err
+	}
+	return templates[i], true, err
 }
 
 // nameFor answers what the host is called in the cluster: as its provider calls

@@ -111,12 +111,14 @@ func (r *Runner) Describe(ctx context.Context) (Description, Outcome) {
 	return description, outcome
 }
 
-// Request asks for units. Nothing that is kept of this call, or of a later one, has the token of a join.
+// Request asks for units. Nothing that is kept of this call has the token of a join; nor has what is kept of
+// later ones, as long as the token is remembered.
 func (r *Runner) Request(ctx context.Context, in RequestIn) (RequestOut, Outcome) {
 	if in.Join != nil {
-		if err := r.secrets.Add(in.Join.Token); err != nil {
+		if err := Hideable(in.Join.Token); err != nil {
 			return ClassifyRequest(in, notAsked(fmt.Errorf("at /join/token: %w", err)))
 		}
+		defer r.secrets.Add(in.Join.Token)()
 	}
 	return ClassifyRequest(in, r.ask(ctx, VerbRequest, in))
 }

@@ -384,9 +384,9 @@ func TestTokenIsKeptNowhere(t *testing.T) {
 func TestTokenIsKeptNowhereLater(t *testing.T) {
 	const script = `
 in=$(cat)
-[ "$1" = request ] && printf '%s' "$in" | sed 's/.*"token":"\([^"]*\)".*/\1/' >>"$DIR/tokens"
-said=$(tr '\n' ' ' <"$DIR/tokens"); echo "$said" >&2
-printf '{"requests":[{"request_id":"host/small-1","status":"failed","message":"%s"}]}' "$said"`
+[ "$1" = request ] && echo "$in" | sed 's/.*"token":"\([^"]*\)".*/\1/' >>"$DIR/tokens"
+said=$(tr '\n' ' ' <"$DIR/tokens"); echo "$1: $said" >&2
+printf '{"requests":[{"request_id":"host/small-1","status":"refused","reason":"denied","message":"%s"}]}' "$said"`
 	runner, _, log := newTestRunner(t, script, nil)
 	other := requestThatJoins()
 	other.RequestID, other.Join.Token = "host/small-2", "b3RoZXI.b25l-token"
@@ -398,8 +398,51 @@ printf '{"requests":[{"request_id":"host/small-1","status":"failed","message":"%
 	}
 	out, outcome := runner.Status(t.Context(), StatusIn{RequestIDs: []string{"host/small-1"}})
 	kept := fmt.Sprintf("%+v %+v %s", out, outcome, log)
-	if strings.Contains(kept, token[:8]) || strings.Contains(kept, other.Join.Token[:8]) || !strings.Contains(kept, Hidden) {
-		t.Errorf("a token is kept, or nothing was said: %s", kept)
+	if strings.Contains(kept, token[:8]) || strings.Contains(kept, other.Join.Token[:8]) {
+		t.Errorf("a token is kept: %s", kept)
+	}
+	const both = Hidden + " " + Hidden
+	if outcome.Status != StatusOK || out.Requests[0].Message != both+" " || !strings.Contains(log.String(), "status: "+both) {
+		t.Errorf("%s is not said: %s", both, kept)
+	}
+}
+
+func TestTokenIsHiddenAsLongAsItsCallGoesOn(t *testing.T) {
+	var s Secrets
+	s.Add(token)
+	_ = s.Add("b3RoZXI.b25l-token")
+	for i := range 2 * mostSecrets {
+		s.Add(fmt.Sprintf("%08d-another-token", i))()
+	}
+	for _, going := range []string{token, "b3RoZXI.b25l-token"} {
+		if got := s.Scrub(going); got != Hidden {
+			t.Errorf("got %s", got)
+		}
+	}
+	if len(s.told) != mostSecrets {
+		t.Errorf("%d tokens are remembered", len(s.told))
+	}
+}
+
+func TestTokenIsHiddenInPieces(t *testing.T) {
+	const first8 = "Zm9v/YmF"
+	var s Secrets
+	s.Add(token)
+	for text, want := range map[string]string{
+		first8 + " " + token:  Hidden + " " + Hidden,
+		"x" + token[:4] + `\`: "x" + Hidden + `\`,
+		token[:3]:             token[:3],
+		strings.ReplaceAll(token, "/", `\/`) + "x":   Hidden + "x",
+		first8 + "\n" + token[8:] + " " + first8[:7]: Hidden + " " + Hidden,
+	} {
+		if got := s.Scrub(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	slash := "/slash0-token"
+	s.Add(slash)
+	if got := s.Scrub(`{"m":"\` + slash + `"}`); got != `{"m":"`+Hidden+`"}` {
+		t.Errorf("got %s", got)
 	}
 }
 

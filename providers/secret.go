@@ -11,15 +11,21 @@ import (
 // Secrets are the tokens that a provider was told of late and nobody else may know: in whatever it says,
 // Hidden stands in their place. The zero value hides nothing.
 type Secrets struct {
-	mu     sync.Mutex
-	tokens []string
+	mu   sync.Mutex
+	told []*told // the oldest first
+}
+
+// told is a token, and how many calls that were told of it go on.
+type told struct {
+	token string
+	calls int
 }
 
 // Hidden stands for a token.
 const Hidden = "[token]"
 
 const (
-	mostSecrets = 256 // tokens that are remembered; they are short-lived
+	mostSecrets = 256 // tokens that are remembered after their calls; they are short-lived
 
 	// revealing is how many characters of a token, where a text was cut within it, are too many.
 	revealing = 4
@@ -30,33 +36,59 @@ const (
 // tokenPattern keeps a token the same in JSON, in a shell's trace and in a log line, so that it is found there.
 var tokenPattern = regexp.MustCompile(`^[A-Za-z0-9._~+=/-]{8,}$`)
 
-// Add remembers a token. One that could not be found again is refused.
-func (s *Secrets) Add(token string) error {
+// Hideable tells why a token could not be found again in what a provider says.
+func Hideable(token string) error {
 	if !tokenPattern.MatchString(token) {
 		return errors.New("use at least 8 characters, only letters, digits and . _ ~ + = / -")
 	}
+	return nil
+}
+
+// Add remembers a token that is hideable: until done is called, and for a while after.
+func (s *Secrets) Add(token string) (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.Contains(s.tokens, token) {
-		return nil
+	i := slices.IndexFunc(s.told, func(t *told) bool { return t.token == token })
+	if i < 0 {
+		i = len(s.told)
+		s.told = append(s.told, &told{token: token})
 	}
-	s.tokens = append(s.tokens, token)
-	s.tokens = s.tokens[max(0, len(s.tokens)-mostSecrets):]
-	return nil
+	t := s.told[i]
+	t.calls++
+	s.forget()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		t.calls--
+	}
+}
+
+// forget drops the oldest tokens of which there are too many.
+func (s *Secrets) forget() {
+	for over := len(s.told) - mostSecrets; over > 0; over-- {
+		i := slices.IndexFunc(s.told, func(t *told) bool { return t.calls == 0 })
+		if i < 0 {
+			return
+		}
+		s.told = slices.Delete(s.told, i, i+1)
+	}
 }
 
 // Scrub hides tokens, also where they are wrapped or cut.
 func (s *Secrets) Scrub(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, token := range s.tokens {
-		text = hide(text, token)
+	for _, t := range s.told {
+		text = hide(text, t.token)
 	}
 	return text
 }
 
-// hide replaces a token, and beginnings of it that are too long for chance.
+// hide replaces a token: first where it stands whole, so that a piece before it takes nothing of it, then
+// beginnings of it that are too long for chance.
 func hide(text, token string) string {
+	text = strings.ReplaceAll(text, strings.ReplaceAll(token, "/", `\/`), Hidden)
+	text = strings.ReplaceAll(text, token, Hidden)
 	var out strings.Builder
 	done := 0
 	for at := 0; at < len(text); at++ {
@@ -66,7 +98,9 @@ func hide(text, token string) string {
 		}
 		at += next
 		same, end := begins(text[at:], token)
-		if end += at; same > chance || same >= revealing && end == len(text) {
+		end += at
+		cut := strings.TrimRight(text[end:], `\`) == ""
+		if same > chance || same >= revealing && cut {
 			out.WriteString(text[done:at] + Hidden)
 			done, at = end, end-1
 		}

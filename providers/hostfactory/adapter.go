@@ -133,7 +133,7 @@ func (a *Adapter) Request(ctx context.Context, in providers.RequestIn) (provider
 }
 
 func (a *Adapter) request(ctx context.Context, in providers.RequestIn) (out providers.RequestOut, outcome providers.Outcome) {
-	if problem := a.malformed(in); problem != "" {
+	if problem := malformed(in); problem != "" {
 		return out, refused(providers.ReasonInvalid, 0, problem)
 	}
 	t, leave, err := a.enter(ctx)
@@ -169,8 +169,7 @@ func (a *Adapter) request(ctx context.Context, in providers.RequestIn) (out prov
 	return out, t.put(ctx, in, r)
 }
 
-// malformed tells why a request is none. The token of one that is fine is hidden from here on.
-func (a *Adapter) malformed(in providers.RequestIn) string {
+func malformed(in providers.RequestIn) string {
 	switch {
 	case in.RequestID == "":
 		return "not asked: no request id"
@@ -178,7 +177,7 @@ func (a *Adapter) malformed(in providers.RequestIn) string {
 		return "not asked: a plug-in makes hosts only: name a template"
 	case in.Units < 1 || in.Units > 1000:
 		return fmt.Sprintf("not asked: %d hosts: ask for 1 to 1000", in.Units)
-	case in.Join != nil && (len(in.Join.Token) > 1000 || a.secrets.Add(in.Join.Token) != nil):
+	case in.Join != nil && (len(in.Join.Token) > 1000 || providers.Hideable(in.Join.Token) != nil):
 		return "not asked: a token to join with needs 8 or more letters, digits and . _ ~ + = / -"
 	}
 	return ""
@@ -199,6 +198,9 @@ func (t *turn) notNow(template string, units int64) (providers.Outcome, bool) {
 // put puts a request to the plug-in, now that the intent is kept. It goes on when the caller goes away: to
 // break it off would only leave a doubt.
 func (t *turn) put(ctx context.Context, in providers.RequestIn, r *request) providers.Outcome {
+	if in.Join != nil {
+		defer t.secrets.Add(in.Join.Token)()
+	}
 	answer := t.call(context.WithoutCancel(ctx), requestMachines, t.requestInput(r.Template, in))
 	words := messages(answer.docs)
 	for _, id := range requestIDs(answer.docs) {
