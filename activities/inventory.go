@@ -16,11 +16,11 @@ const mostNamed = 100
 
 // books reads what the list of a provider of hosts is compared with. It is read
 // before the list: what is made in between is asked for in the books already.
-func (p *Provider) books(ctx context.Context, provider string, d providers.Description) ([]api.HostMachine, error) {
-	if !slices.Contains(d.Kinds, providers.KindHosts) {
+func (d *Dealer) books(ctx context.Context, provider string, described providers.Description) ([]api.HostMachine, error) {
+	if !slices.Contains(described.Kinds, providers.KindHosts) {
 		return nil, nil
 	}
-	machines, err := p.Hosts.Machines(ctx, provider)
+	machines, err := d.Hosts.Machines(ctx, provider)
 	if err != nil {
 		return nil, fmt.Errorf("read the hosts of %s: %w", provider, err)
 	}

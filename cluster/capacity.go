@@ -152,3 +152,9 @@ func (ps *Problems) countables(path string, countables map[string]int64) {
 		ps.count(at, countables[name], mostUnits)
 	}
 }
+
+// same tells whether two capacities are alike, in whatever order and form a script
+// prints them.
+func (c Capacity) same(other Capacity) bool {
+	return c.Covers(other) && other.Covers(c) && slices.Equal(c.FeatureNames(), other.FeatureNames())
+}

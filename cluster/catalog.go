@@ -30,6 +30,13 @@ type Offer struct {
 	BackoffUntil Time  `json:"backoff_until,omitempty"`
 }
 
+// After answers what is known of an offer now that its lender has said it anew: what
+// earlier refusals taught is kept.
+func (o Offer) After(old Offer) Offer {
+	o.Refusals, o.BackoffUntil = old.Refusals, old.BackoffUntil
+	return o
+}
+
 // FindOffer finds a provider's offer of a resource.
 func FindOffer(offers []Offer, provider, resource string) (Offer, bool) {
 	for _, o := range offers {

@@ -150,6 +150,10 @@ func (h ElasticHost) Paid(now Time) Duration {
 	return max(h.until(now).Sub(h.Made), 0)
 }
 
+// Cost answers what the machine has cost until now. A billing step that has begun
+// counts whole.
+func (h ElasticHost) Cost(now Time) Price { return h.Price.For(h.Paid(now), h.BillingStep) }
+
 // Used answers for how long of that it has had jobs.
 func (h ElasticHost) Used(now Time) Duration {
 	if h.BusySince == 0 {

@@ -117,3 +117,26 @@ func (ps *Problems) hostLimit(at string, l HostLimit, before []HostLimit) {
 		}
 	}
 }
+
+// Terms are the conditions of a host of a template: the provider's and the cluster's own.
+func (r HostRules) Terms(t Template) HostTerms {
+	return HostTerms{
+		Price: t.Price, MinimumHold: t.MinimumHold, BillingStep: t.BillingStep, Latency: t.Latency, PollInterval: t.PollInterval,
+		JoinWithin: r.JoinWithin, IdleTime: r.IdleTime, MaxLifetime: r.MaxLifetime, ReturnLost: r.ReturnLost,
+	}
+}
+
+// HealthAfter answers how a host stands that has been silent for so long.
+func (r HostRules) HealthAfter(silence Duration) Health {
+	suspect := r.SuspectAfter
+	if suspect == 0 {
+		suspect = DefaultHostRules().SuspectAfter
+	}
+	switch {
+	case silence >= max(r.LostAfter, suspect):
+		return Lost
+	case silence >= suspect:
+		return Suspect
+	}
+	return Well
+}

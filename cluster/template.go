@@ -65,6 +65,16 @@ func (t Template) Learn(joined Capacity) Template {
 	return t
 }
 
+// After answers what is known of a template now that its provider has said it anew:
+// what came of it is kept, unless it promises something else now.
+func (t Template) After(old Template) Template {
+	t.Refusals, t.BackoffUntil = old.Refusals, old.BackoffUntil
+	if old.Capacity.same(t.Capacity) {
+		t.Delivered, t.Misses = old.Delivered, old.Misses
+	}
+	return t
+}
+
 // Quota is a provider's limit on what several templates have together.
 type Quota struct {
 	Name string `json:"name"`

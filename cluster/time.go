@@ -133,3 +133,12 @@ func (p Price) String() string {
 	text := fmt.Sprintf("%s%d.%06d", sign, millionths/1_000_000, millionths%1_000_000)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
+
+// For answers what one unit costs that is held for so long. A billing step that has
+// begun counts whole; 0 means that there are none.
+func (p Price) For(held, step Duration) Price {
+	if step > 0 {
+		held = (held + step - 1) / step * step
+	}
+	return p*Price(held/Hour) + p*Price(held%Hour)/Price(Hour)
+}

@@ -65,7 +65,7 @@ func (w *work) publishOffer(o cluster.Offer, old []cluster.Offer) error {
 	same := false
 	if i := slices.IndexFunc(old, func(p cluster.Offer) bool { return p.Resource == o.Resource }); i >= 0 {
 		previous := old[i]
-		o.Refusals, o.BackoffUntil = previous.Refusals, previous.BackoffUntil
+		o = o.After(previous)
 		before = previous
 		previous.Published = o.Published
 		same = previous == o

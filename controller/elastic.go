@@ -110,10 +110,7 @@ func (e *hostEntry) intend(r cluster.HostRequest) (ledger.HostChange, error) {
 	if !found {
 		e.books.Demanded = 0
 	}
-	return ledger.IntendHost{HostRequest: r, Capacity: t.Believed(), Terms: cluster.HostTerms{
-		Price: t.Price, MinimumHold: t.MinimumHold, BillingStep: t.BillingStep, Latency: t.Latency, PollInterval: t.PollInterval,
-		JoinWithin: e.rules.JoinWithin, IdleTime: e.rules.IdleTime, MaxLifetime: e.rules.MaxLifetime, ReturnLost: e.rules.ReturnLost,
-	}}, err
+	return ledger.IntendHost{HostRequest: r, Capacity: t.Believed(), Terms: e.rules.Terms(t)}, err
 }
 
 func (w *work) template(name, provider string) (cluster.Template, bool, error) {
@@ -230,16 +227,13 @@ func (e *hostEntry) bring(in api.WriteHost, event ledger.HostEvent) error {
 	return nil
 }
 
-// letBe lets a template be for a while after a refusal. Of many that come at
-// once only the first counts.
+// letBe lets a template be for a while after a refusal that was not ours.
 func (w *work) letBe(row cluster.ElasticHost, ours bool, retryAfter cluster.Duration) error {
 	t, found, err := w.template(row.Template, row.Provider)
-	if err != nil || !found || ours || w.now < t.BackoffUntil {
+	if err != nil || !found || ours {
 		return err
 	}
-	t.Refusals++
-	t.BackoffUntil = w.now.Add(policy.Backoff(t.Refusals, retryAfter))
-	return w.SaveTemplate(t)
+	return w.SaveTemplate(policy.RefusedTemplate(t, retryAfter, w.now))
 }
 
 // saveElastic writes a host's row, and what sessions are to know of it.
@@ -368,7 +362,7 @@ func (s *Service) listen(w *work) error {
 			continue
 		}
 		last := s.lastSeen(h.Name)
-		health := s.healthAfter(w.now.Sub(last))
+		health := s.config.Hosts.HealthAfter(w.now.Sub(last))
 		if health == h.Host.Health || !s.wasHeard(h.Name) && h.Host.Health != cluster.Well && health != cluster.Lost {
 			continue // a controller that has just started knows no better
 		}
@@ -377,16 +371,6 @@ func (s *Service) listen(w *work) error {
 		}
 	}
 	return nil
-}
-
-func (s *Service) healthAfter(silence cluster.Duration) cluster.Health {
-	switch {
-	case silence >= max(s.config.Hosts.LostAfter, s.silence()):
-		return cluster.Lost
-	case silence >= s.silence():
-		return cluster.Suspect
-	}
-	return cluster.Well
 }
 
 func (w *work) noteHealth(id string, fact ledger.Seen) error {

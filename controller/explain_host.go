@@ -107,16 +107,6 @@ func staying(h api.HostStatus, now cluster.Time) Outlook {
 	return o
 }
 
-// Cost answers what a machine has cost until now. A billing step that has begun
-// counts whole.
-func Cost(row cluster.ElasticHost, now cluster.Time) cluster.Price {
-	paid := row.Paid(now)
-	if step := row.BillingStep; step > 0 {
-		paid = (paid + step - 1) / step * step
-	}
-	return row.Price*cluster.Price(paid/cluster.Hour) + row.Price*cluster.Price(paid%cluster.Hour)/cluster.Price(cluster.Hour)
-}
-
 // explainHost tells why a host was made, what it waits for, and when it goes back.
 // It is named by its id, or by its name in the cluster.
 func (s *Service) explainHost(w *work, id string) ([]string, error) {
@@ -318,7 +308,7 @@ func explainCost(row cluster.ElasticHost, now cluster.Time) string {
 		share = int64(used * 100 / paid)
 	}
 	return fmt.Sprintf("It has been paid for %s and had jobs for %s of it, which is %d %%; at %s an hour it has cost %s.",
-		seconds(paid), seconds(used), share, row.Price, Cost(row, now))
+		seconds(paid), seconds(used), share, row.Price, row.Cost(now))
 }
 
 // seconds cuts a length of time to whole seconds.

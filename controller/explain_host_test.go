@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"xce.internal/elastic/cluster"
-	"xce.internal/elastic/controller"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/controllertest"
 )
@@ -190,11 +189,11 @@ func TestBegunBillingStepsCostWhole(t *testing.T) {
 		{0, 0, cluster.Hour, 0},
 	} {
 		row := cluster.ElasticHost{Made: 1, HostTerms: cluster.HostTerms{Price: test.price, BillingStep: test.step}}
-		if got := controller.Cost(row, cluster.Time(1).Add(test.paid)); got < test.want-1 || got > test.want {
+		if got := row.Cost(cluster.Time(1).Add(test.paid)); got < test.want-1 || got > test.want {
 			t.Errorf("%s at %s in steps of %s costs %d, want %d", test.paid, test.price, test.step, got, test.want)
 		}
 	}
-	if got := controller.Cost(cluster.ElasticHost{HostTerms: cluster.HostTerms{Price: 5, BillingStep: cluster.Hour}}, 9_999_999); got != 0 {
+	if got := (cluster.ElasticHost{HostTerms: cluster.HostTerms{Price: 5, BillingStep: cluster.Hour}}).Cost(9_999_999); got != 0 {
 		t.Errorf("a host that was not made costs %d", got)
 	}
 }

@@ -15,10 +15,6 @@ import (
 	"xce.internal/elastic/policy"
 )
 
-// recallRetry is how often a loan asks whether recalled units, which may go
-// back at any moment, have become unused.
-const recallRetry = 15 * cluster.Second
-
 // entry is one write to a loan's row in progress.
 type entry struct {
 	*work
@@ -155,17 +151,12 @@ func (s *Service) Commit(ctx context.Context, actor string, in api.CommitLoan) (
 }
 
 // Refuse closes a loan that was not granted; its lender is left alone for a while.
-// Of many refusals that come at once only the first counts.
 func (s *Service) Refuse(ctx context.Context, actor string, in api.RefuseLoan) (api.Written, error) {
 	return s.write(ctx, actor, in.LedgerWrite, func(*entry) (ledger.Change, error) {
 		return ledger.Refuse{Why: in.Why}, nil
 	}, func(e *entry, row cluster.Loan) error {
 		return e.changeOffer(row, func(o *cluster.Offer) {
-			if e.now < o.BackoffUntil {
-				return
-			}
-			o.Refusals++
-			o.BackoffUntil = e.now.Add(policy.Backoff(o.Refusals, in.RetryAfter))
+			*o = policy.RefusedOffer(*o, in.RetryAfter, e.now)
 		})
 	})
 }
@@ -188,11 +179,7 @@ func (e *entry) changeOffer(row cluster.Loan, change func(*cluster.Offer)) error
 // enough and is this loan's turn, or exactly what an operator asks for.
 func (s *Service) Fence(ctx context.Context, actor string, in api.FenceLoan) (api.Written, error) {
 	return s.write(ctx, actor, in.LedgerWrite, func(e *entry) (ledger.Change, error) {
-		units, again := policy.Share(e.account.Loans, e.resource.Idle, e.resource.Resource.IdleTime(), in.Loan, e.now)
-		if e.row.Recalled > 0 {
-			units += e.row.Recalled
-			again = min(again, e.now.Add(recallRetry))
-		}
+		units, again := policy.ReturnUnits(e.account.Loans, e.resource.Idle, e.resource.Resource.IdleTime(), e.row, e.now)
 		if in.Units > 0 {
 			return ledger.Fence{Units: in.Units, Exact: true, AskAgain: again, Why: in.Why}, nil
 		}

@@ -65,10 +65,7 @@ func (w *work) publishTemplate(t cluster.Template, old *cluster.Template) error 
 	same := false
 	var before any
 	if old != nil {
-		t.Refusals, t.BackoffUntil = old.Refusals, old.BackoffUntil
-		if sameCapacity(old.Capacity, t.Capacity) {
-			t.Delivered, t.Misses = old.Delivered, old.Misses
-		}
+		t = t.After(*old)
 		before = *old
 		previous := *old
 		previous.Published = t.Published
@@ -79,12 +76,6 @@ func (w *work) publishTemplate(t cluster.Template, old *cluster.Template) error 
 	}
 	why := fmt.Sprintf("%s can make %d %s", t.Provider, t.Headroom, t.Name)
 	return w.record(api.Change{Kind: api.KindTemplate, Subject: t.Name, Why: why}, before, t)
-}
-
-// sameCapacity tells whether two capacities are alike, in whatever order and form
-// a script prints them.
-func sameCapacity(a, b cluster.Capacity) bool {
-	return a.Covers(b) && b.Covers(a) && slices.Equal(a.FeatureNames(), b.FeatureNames())
 }
 
 func (w *work) withdrawTemplate(t cluster.Template, why string) error {

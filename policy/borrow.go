@@ -68,6 +68,26 @@ func openRequests(open []cluster.Loan, resource string) int64 {
 	return n
 }
 
+// RefusedOffer answers an offer after its lender refused a request; it is left alone
+// for a while. Of many refusals that come at once only the first counts.
+func RefusedOffer(o cluster.Offer, retryAfter cluster.Duration, now cluster.Time) cluster.Offer {
+	if now >= o.BackoffUntil {
+		o.Refusals++
+		o.BackoffUntil = now.Add(Backoff(o.Refusals, retryAfter))
+	}
+	return o
+}
+
+// RefusedTemplate answers a template after no host was made of it; it is let be for
+// a while. Of many refusals that come at once only the first counts.
+func RefusedTemplate(t cluster.Template, retryAfter cluster.Duration, now cluster.Time) cluster.Template {
+	if now >= t.BackoffUntil {
+		t.Refusals++
+		t.BackoffUntil = now.Add(Backoff(t.Refusals, retryAfter))
+	}
+	return t
+}
+
 // Limits of the back-off after refusals in a row.
 const (
 	firstBackoff = 30 * cluster.Second

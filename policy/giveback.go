@@ -80,6 +80,20 @@ func Share(loans []cluster.Loan, idle cluster.IdleClock, idleTime cluster.Durati
 	return units, Returnable(own, again)
 }
 
+// ReturnUnits answers how many units of a loan should be fenced now, and when to ask
+// again: its share of what is idle, and what its lender wants back.
+func ReturnUnits(loans []cluster.Loan, idle cluster.IdleClock, idleTime cluster.Duration, row cluster.Loan, now cluster.Time) (int64, cluster.Time) {
+	units, again := Share(loans, idle, idleTime, row.ID, now)
+	if row.Recalled > 0 {
+		return units + row.Recalled, min(again, now.Add(recallRetry))
+	}
+	return units, again
+}
+
+// recallRetry is how often a loan asks whether recalled units, which may go
+// back at any moment, have become unused.
+const recallRetry = 15 * cluster.Second
+
 // ReturnOrder answers the loans with borrowed units, those to give back first
 // at the front: the dearest, then the oldest.
 func ReturnOrder(loans []cluster.Loan) []cluster.Loan {

@@ -15,8 +15,8 @@ type Env interface {
 	// Full tells that the story should stop where it is, to be taken up again
 	// from its state. It is never true while a message is unanswered.
 	Full() bool
-	// Show tells people how the story stands.
-	Show(Summary)
+	// Show tells people how the story stands; where nobody reads it, it is not even put into words.
+	Show(func() Summary)
 }
 
 // DealEnv is what a story can ask of its provider. None of the steps fails: what

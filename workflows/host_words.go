@@ -34,7 +34,12 @@ const stamp = "2006-01-02 15:04:05 UTC"
 // show tells people how the host stands.
 func (h *Host) show(env HostEnv, waitsFor string, until cluster.Time) {
 	h.WaitsFor, h.Until = waitsFor, until
-	r := h.Row
+	env.Show(h.summary)
+}
+
+// summary puts into words how the host stands.
+func (h *Host) summary() Summary {
+	r, waitsFor, until := h.Row, h.WaitsFor, h.Until
 	title := fmt.Sprintf("%s: a host of %s from %s, %s", h.Request.ID, h.Request.Template, h.Request.Provider, h.state())
 	wait := "Waits for " + waitsFor
 	if until > 0 {
@@ -58,5 +63,5 @@ func (h *Host) show(env HostEnv, waitsFor string, until cluster.Time) {
 	if h.Trouble != "" {
 		details = append(details, "", fmt.Sprintf("Trouble after %d tries: %s", h.Tries, h.Trouble))
 	}
-	env.Show(Summary{State: h.state(), Units: h.machines(), Waits: waitsFor, Title: title, Details: details})
+	return Summary{State: h.state(), Units: h.machines(), Waits: waitsFor, Title: title, Details: details}
 }

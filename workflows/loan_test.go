@@ -19,12 +19,13 @@ type reader struct {
 	lines []string
 }
 
-func (r *reader) Show(s workflows.Summary) {
+func (r *reader) Show(words func() workflows.Summary) {
+	s := words()
 	line := fmt.Sprintf("%s %s %d: %s", r.now.Std().Format("15:04"), s.State, s.Units, s.Waits)
 	if len(r.lines) == 0 || r.lines[len(r.lines)-1] != line {
 		r.lines = append(r.lines, line)
 	}
-	r.plain.Show(s)
+	r.plain.Show(words)
 }
 
 func TestPeopleReadWhatALoanWaitsFor(t *testing.T) {

@@ -31,7 +31,12 @@ func (l *Loan) state() string {
 // show tells people how the loan stands.
 func (l *Loan) show(env LoanEnv, waitsFor string, until cluster.Time) {
 	l.WaitsFor, l.Until = waitsFor, until
-	r := l.Row
+	env.Show(l.summary)
+}
+
+// summary puts into words how the loan stands.
+func (l *Loan) summary() Summary {
+	r, waitsFor, until := l.Row, l.WaitsFor, l.Until
 	title := fmt.Sprintf("%s: %d %s from %s, %s", l.Request.ID, r.Held(), l.Request.Resource, l.Request.Provider, l.state())
 	wait := "Waits for " + waitsFor
 	if until > 0 {
@@ -51,5 +56,5 @@ func (l *Loan) show(env LoanEnv, waitsFor string, until cluster.Time) {
 	if l.Trouble != "" {
 		details = append(details, "", fmt.Sprintf("Trouble after %d tries: %s", l.Tries, l.Trouble))
 	}
-	env.Show(Summary{State: l.state(), Units: r.Held(), Waits: waitsFor, Title: title, Details: details})
+	return Summary{State: l.state(), Units: r.Held(), Waits: waitsFor, Title: title, Details: details}
 }

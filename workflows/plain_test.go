@@ -167,7 +167,7 @@ func (p *plain) Full() bool {
 }
 
 // Show implements Env.
-func (p *plain) Show(s workflows.Summary) { p.shown = s }
+func (p *plain) Show(words func() workflows.Summary) { p.shown = words() }
 
 // write writes as the controller does; make builds the change from the books at
 // that moment.

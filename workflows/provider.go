@@ -88,7 +88,7 @@ func (p *Provider) Live(env ProviderEnv) bool {
 		p.reclaim(env, found.Reclaims)
 		p.borrow(env, view.View)
 		p.provision(env, view.Hosts)
-		p.show(env)
+		env.Show(p.summary)
 		for m, ok := env.Receive(p.NextSurvey); ok; m, ok = env.Receive(env.Now()) {
 			p.hear(env, m)
 		}
@@ -284,8 +284,8 @@ func (p *Provider) nextNumber(resource string, booked int64) int64 {
 	return p.Numbers[resource]
 }
 
-// show tells people how the provider stands.
-func (p *Provider) show(env ProviderEnv) {
+// summary puts into words how the provider stands.
+func (p *Provider) summary() Summary {
 	state := "ok"
 	if p.Trouble != "" {
 		state = "trouble"
@@ -303,5 +303,5 @@ func (p *Provider) show(env ProviderEnv) {
 	if p.Trouble != "" {
 		details = append(details, "", "Trouble: "+p.Trouble)
 	}
-	env.Show(Summary{State: state, Units: p.Open, Waits: "demand, or the next survey", Title: title, Details: details})
+	return Summary{State: state, Units: p.Open, Waits: "demand, or the next survey", Title: title, Details: details}
 }

@@ -200,7 +200,7 @@ func (w *works) Receive(until cluster.Time) (workflows.Message, bool) { return w
 
 func (w *works) Full() bool { return w.plain.Full() }
 
-func (w *works) Show(s workflows.Summary) { w.plain.Show(s) }
+func (w *works) Show(words func() workflows.Summary) { w.plain.Show(words) }
 
 func (w *works) Return(in activities.GiveBack) activities.Grant { return w.plain.Return(in) }
 

@@ -100,7 +100,8 @@ func (b *binding) Full() bool {
 
 // Show implements Env: current details for the reader of one workflow, search
 // attributes for who looks for it.
-func (b *binding) Show(s Summary) {
+func (b *binding) Show(words func() Summary) {
+	s := words()
 	workflow.SetCurrentDetails(b.ctx, strings.Join(s.Details, "\n"))
 	if s.State != b.shown.State || s.Units != b.shown.Units {
 		err := workflow.UpsertTypedSearchAttributes(b.ctx, AttributeState.ValueSet(s.State), AttributeUnits.ValueSet(s.Units))

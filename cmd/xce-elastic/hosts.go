@@ -93,7 +93,7 @@ func lineOf(h api.HostStatus, now cluster.Time) hostLine {
 	if line.ID == "" { // it is not here
 		line.ID, line.Template, line.Name, line.Capacity, line.Health = row.ID, row.Template, row.Name, row.Capacity, row.Health
 	}
-	line.Provider, line.Paid, line.Used, line.Cost = row.Provider, row.Paid(now), row.Used(now), controller.Cost(*row, now)
+	line.Provider, line.Paid, line.Used, line.Cost = row.Provider, row.Paid(now), row.Used(now), row.Cost(now)
 	return line
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"xce.internal/elastic/cluster"
-	"xce.internal/elastic/controller"
 	"xce.internal/elastic/providers"
 )
 
@@ -54,7 +53,7 @@ func (b *hostBalance) add(h cluster.ElasticHost) {
 	paid, used := h.Paid(h.Closed), h.Used(h.Closed)
 	b.paid += paid
 	b.used += used
-	b.cost += controller.Cost(h, h.Closed)
+	b.cost += h.Cost(h.Closed)
 	if h.Joined > 0 {
 		left := h.Fenced
 		if left == 0 {
