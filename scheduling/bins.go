@@ -69,6 +69,15 @@ func (b *bins) build() {
 	}
 }
 
+// buildOver works out the nodes above some leaves.
+func (b *bins) buildOver(first, last int) {
+	for from, to := (b.size+first)/2, (b.size+last)/2; from > 0; from, to = from/2, to/2 {
+		for node := from; node <= to; node++ {
+			b.settle(node)
+		}
+	}
+}
+
 // free is what is free in bin i. Whoever changes it calls changed.
 func (b *bins) free(i int) []int64 {
 	at := (b.size + i) * b.dims

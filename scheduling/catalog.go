@@ -13,7 +13,7 @@ type template struct {
 	cluster.Template
 	size     []int64 // what one is believed to have
 	said     []int64 // what the template says of it
-	features map[string]bool
+	features []string
 	quotas   []int32 // places in Engine.quotas
 	words    verdict // for jobs that get hosts of it
 }
@@ -41,6 +41,7 @@ type expected struct {
 	kind int32
 	size []int64 // what jobs may count on
 	said []int64 // what it is charged as
+	ends endings // that it joins, as if a job ended that takes all of it
 }
 
 // templateSet is the templates that a class may use.
@@ -106,7 +107,7 @@ func (e *Engine) wideFor(text string, constraint cluster.Constraint, need []int6
 	key, bits := string(e.setKey), make([]uint64, (len(e.templates)+63)/64)
 	for t := range e.templates {
 		tmpl := &e.templates[t]
-		if hasSome(tmpl.size, need) && constraint.Holds(func(f string) bool { return tmpl.features[f] }) {
+		if hasSome(tmpl.size, need) && constraint.Holds(tmpl.hasFeature) {
 			bits[t/64] |= 1 << (t % 64)
 		}
 	}
@@ -145,8 +146,11 @@ func covers(a, b []int64) bool {
 	return true
 }
 
-func (e *Engine) takeCatalog(in Input) {
-	for _, q := range in.Quotas {
+// takeCatalog takes over what providers can make.
+func (e *Engine) takeCatalog(templates []cluster.Template, quotas []cluster.Quota) {
+	e.quotas, e.templates = make([]quota, 0, len(quotas)), make([]template, 0, len(templates))
+	clear(e.templateIndex)
+	for _, q := range quotas {
 		dim, known := e.dims.index[q.Counts]
 		if !known {
 			dim = countHosts // nothing else is counted by a name that nothing has
@@ -154,14 +158,11 @@ func (e *Engine) takeCatalog(in Input) {
 		e.quotas = append(e.quotas, quota{Quota: q, dim: dim})
 	}
 	slices.SortFunc(e.quotas, func(a, b quota) int { return cmp.Compare(a.Name, b.Name) })
-	for _, t := range in.Templates {
-		taken := template{Template: t, size: make([]int64, e.dims.count()), said: make([]int64, e.dims.count()), features: map[string]bool{}}
-		e.dims.size(taken.said, t.Capacity)
+	for _, t := range templates {
 		believed := t.Believed()
+		taken := template{Template: t, size: make([]int64, e.dims.count()), said: make([]int64, e.dims.count()), features: believed.FeatureNames()}
+		e.dims.size(taken.said, t.Capacity)
 		e.dims.size(taken.size, believed)
-		for _, f := range believed.FeatureNames() {
-			taken.features[f] = true
-		}
 		for i := range e.quotas {
 			if slices.Contains(t.Quotas, e.quotas[i].Name) {
 				taken.quotas = append(taken.quotas, int32(i))
@@ -177,12 +178,27 @@ func (e *Engine) takeCatalog(in Input) {
 	}
 }
 
+// catalog answers what takeCatalog took over.
+func (e *Engine) catalog() (templates []cluster.Template, quotas []cluster.Quota) {
+	for i := range e.templates {
+		templates = append(templates, e.templates[i].Template)
+	}
+	for i := range e.quotas {
+		quotas = append(quotas, e.quotas[i].Quota)
+	}
+	return templates, quotas
+}
+
+func (t *template) hasFeature(name string) bool {
+	_, has := slices.BinarySearch(t.features, name)
+	return has
+}
+
 // takeExpected takes over the hosts that are coming. Jobs count on what is believed
 // of their template where that is less; they are charged as what it says where that
 // is more.
 func (e *Engine) takeExpected(hosts []cluster.ExpectedHost) {
-	hosts = slices.Clone(hosts)
-	slices.SortFunc(hosts, func(a, b cluster.ExpectedHost) int { return cmp.Compare(a.ID, b.ID) })
+	e.expected = make([]expected, 0, len(hosts))
 	for _, h := range hosts {
 		x := expected{ExpectedHost: h, size: make([]int64, e.dims.count())}
 		e.dims.size(x.size, h.Capacity)
@@ -192,11 +208,27 @@ func (e *Engine) takeExpected(hosts []cluster.ExpectedHost) {
 			x.size = least(x.size, e.templates[t].size)
 			h.Capacity = h.Capacity.Least(e.templates[t].Believed())
 		}
-		x.kind = e.kinds.of(x.size, h.Capacity)
+		x.ends = endings{{x.Expected, x.size}}
+		x.kind = e.kindOf(x.size, h.Capacity)
 		e.expected = append(e.expected, x)
 	}
 	// Jobs take the smallest that does.
 	slices.SortFunc(e.expected, func(a, b expected) int { return cmp.Or(slices.Compare(a.size, b.size), cmp.Compare(a.ID, b.ID)) })
+}
+
+// dropExpected forgets hosts that are not expected any more.
+func (e *Engine) dropExpected(hosts []expected) {
+	for i := range hosts {
+		e.kinds.drop(hosts[i].kind, hosts[i].size)
+	}
+}
+
+// expectedHosts answers what takeExpected took over.
+func (e *Engine) expectedHosts() (hosts []cluster.ExpectedHost) {
+	for i := range e.expected {
+		hosts = append(hosts, e.expected[i].ExpectedHost)
+	}
+	return hosts
 }
 
 // least answers the smaller one in every dimension.

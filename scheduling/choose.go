@@ -349,9 +349,9 @@ func (e *Engine) sizeOf(c *class) int64 {
 	}
 	largest := slices.Clone(c.templates.largest)
 	for _, k := range c.kinds {
-		for _, size := range e.kinds.all[k].sizes {
-			if covers(size, c.need) {
-				grow(largest, size)
+		for _, s := range e.kinds.all[k].sizes {
+			if covers(s.size, c.need) {
+				grow(largest, s.size)
 			}
 		}
 	}
@@ -360,7 +360,8 @@ func (e *Engine) sizeOf(c *class) int64 {
 
 // packOrder answers the items in the order in which they are packed.
 func (sp *supply) packOrder() []int32 {
-	order := make([]int32, len(sp.items))
+	order := slices.Grow(sp.order[:0], len(sp.items))[:len(sp.items)]
+	sp.order = order
 	for i := range order {
 		order[i] = int32(i)
 	}

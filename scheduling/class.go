@@ -20,11 +20,11 @@ const noLimit = cluster.Duration(2 * forever)
 // later one does.
 type class struct {
 	*footprint
-	// job is one of them, for words; words say what it needs of hosts.
-	job   *cluster.Job
-	words string
-	size  int64 // see Engine.sizeOf
-	limit cluster.Duration
+	constraint string
+	words      string // what one of its jobs needs of hosts
+	world      uint64 // as it was worked out for; see Engine.worldNow
+	size       int64  // see Engine.sizeOf
+	limit      cluster.Duration
 	// kinds and templates are those that its constraint allows and that are large
 	// enough; wide has also templates that only have too little of what it needs.
 	kinds           []int32
@@ -37,14 +37,21 @@ type class struct {
 	// promises are the reservations of its first jobs. Under the conservative order
 	// they stand from one session to the next, and a job that has one is alone.
 	promises []promise
-	alone    bool
-	key      classKey
-	listed   bool // among Engine.classes
+	// hadPlace is one more than the changes of the engine after which a job of the
+	// class was last found to have a place once hosts are empty.
+	hadPlace  uint64
+	alone     bool
+	key       classKey
+	listed    bool // in Engine.lineup, at stands
+	stands    queued
+	touched   bool   // among session.touched
+	forgotten bool   // it is not in Engine.classIndex any more
+	readied   uint64 // the pass that it is ready for
+	judged    uint64 // the pass after which it was judged what it lacks
 
 	queue  []entry  // the waiting ones from head on, in session order
 	single [1]entry // what the queue begins with, since many classes have one job
 	head   int
-	sorted bool
 	// waiting is how many of its jobs (elements of arrays one by one) wait.
 	waiting int64
 	pass    classPass
@@ -102,9 +109,6 @@ func (c *class) use() cluster.Duration {
 	return c.limit
 }
 
-// byFirst orders classes by their first waiting jobs.
-func byFirst(a, b *class) int { return compareEntries(a.queue[a.head], b.queue[b.head]) }
-
 // cursor is a place in the queue of a class.
 type cursor struct {
 	entry   int
@@ -154,7 +158,8 @@ func (c *class) begin() {
 func (c *class) split() *class {
 	alone := *c
 	alone.queue, alone.head, alone.waiting, alone.promises = nil, 0, 0, nil
-	alone.alone, alone.listed, alone.pass = true, false, classPass{}
+	alone.alone, alone.listed, alone.touched, alone.forgotten = true, false, false, false
+	alone.readied, alone.judged, alone.pass = 0, 0, classPass{}
 	return &alone
 }
 
@@ -170,24 +175,31 @@ func (c *class) empty() bool { return c.head == len(c.queue) }
 // add queues a job.
 func (c *class) add(e entry) {
 	if c.empty() {
-		c.queue, c.head, c.sorted = c.queue[:0], 0, true
-	}
-	if n := len(c.queue); n > 0 && e.before(c.queue[n-1]) {
-		c.sorted = false
+		c.queue, c.head = c.queue[:0], 0
 	}
 	if c.queue == nil {
 		c.queue = c.single[:0]
 	}
-	c.queue = append(c.queue, e)
+	if c.head > 64 && c.head > len(c.queue)/2 { // most of it is over
+		c.queue, c.head = c.queue[:copy(c.queue, c.queue[c.head:])], 0
+	}
 	c.waiting += e.count
+	if n := len(c.queue); n == c.head || c.queue[n-1].before(e) {
+		c.queue = append(c.queue, e)
+		return
+	}
+	i, _ := slices.BinarySearchFunc(c.queue[c.head:], e, compareEntries)
+	c.queue = slices.Insert(c.queue, c.head+i, e)
 }
 
-// reset makes the class ready for a session.
+// reset makes the class ready for a pass on real capacity.
 func (c *class) reset() {
-	if !c.sorted {
-		slices.SortFunc(c.queue[c.head:], compareEntries)
-		c.sorted = true
-	}
+	c.pass.cursor, c.pass.tried = cursor{entry: c.head}, spot{}
+	c.pass.noHost, c.pass.noToken = false, false
+}
+
+// judge makes the class ready for a pass on what is not there yet.
+func (c *class) judge() {
 	c.pass = classPass{
 		cursor: cursor{entry: c.head}, spans: c.pass.spans[:0], tokens: c.pass.tokens[:0], kept: c.pass.kept[:0],
 	}
@@ -197,6 +209,7 @@ func (c *class) reset() {
 type tokenNeed struct {
 	pool  int32
 	units int64
+	one   []int64 // the units, as timelines count
 }
 
 // footprint is what one job takes: jobs that differ only in where and how long
@@ -210,6 +223,7 @@ type footprint struct {
 	possible []bool
 	// never, where it has a code, is why nothing could ever be taken so.
 	never verdict
+	spec  cluster.JobSpec // of one of the jobs
 }
 
 // footprintOf answers the footprint of a job, and makes it where there is none.
@@ -228,21 +242,37 @@ func (e *Engine) footprintOf(job *cluster.Job) *footprint {
 type classKey struct {
 	footprint         *footprint
 	limit             cluster.Duration
-	constraint, queue string
+	constraint, queue int32 // numbers of Engine.texts
 }
 
 // classOf answers the class of a job, and makes it where there is none.
 func (e *Engine) classOf(job *cluster.Job) *class {
-	key := classKey{footprint: e.footprintOf(job), limit: job.TimeLimit, constraint: job.Constraint}
-	if e.thresholdQueues[job.Queue] {
-		key.queue = job.Queue
+	key := classKey{footprint: e.footprintOf(job), limit: job.TimeLimit, constraint: e.number(job.Constraint)}
+	if job.Queue != "" && e.thresholdQueues[job.Queue] {
+		key.queue = e.number(job.Queue)
 	}
 	if c, known := e.classIndex[key]; known {
+		if c.world != e.worldNow() {
+			e.fit(c)
+		}
 		return c
 	}
 	c := e.newClass(job, key)
 	e.classIndex[key] = c
 	return c
+}
+
+// number answers the number of a text; 0 is that of none.
+func (e *Engine) number(text string) int32 {
+	if text == "" {
+		return 0
+	}
+	n, known := e.texts[text]
+	if !known {
+		n = int32(len(e.texts) + 1)
+		e.texts[text] = n
+	}
+	return n
 }
 
 // appendFootprint appends what tells footprints apart.
@@ -296,7 +326,24 @@ func (e *Engine) newVector() []int64 {
 }
 
 func (e *Engine) newFootprint(job *cluster.Job) *footprint {
-	f := &footprint{nodes: max(job.Nodes, 1), need: e.newVector()}
+	f := &footprint{nodes: max(job.Nodes, 1), spec: job.JobSpec}
+	e.fill(f)
+	return f
+}
+
+// refill works out all footprints anew, and with them the classes.
+func (e *Engine) refill() {
+	for _, f := range e.footprints {
+		e.fill(f)
+	}
+	e.listEndings()
+	e.world++
+}
+
+// fill works out a footprint from its jobs' words, and the state of the cluster.
+func (e *Engine) fill(f *footprint) {
+	job := &f.spec
+	f.need, f.never = e.newVector(), verdict{}
 	f.need[dimCPUs], f.need[dimMemory] = job.CPUs, job.MemoryMB
 	f.need[len(f.need)-1] = 1
 	if job.Exclusive {
@@ -312,7 +359,6 @@ func (e *Engine) newFootprint(job *cluster.Job) *footprint {
 		}
 	}
 	e.tokenChoices(f, job)
-	return f
 }
 
 func (f *footprint) setNever(v verdict) {
@@ -322,21 +368,26 @@ func (f *footprint) setNever(v verdict) {
 }
 
 func (e *Engine) newClass(job *cluster.Job, key classKey) *class {
-	f := key.footprint
-	c := &class{footprint: f, key: key, job: job, limit: job.TimeLimit, sorted: true, never: f.never}
+	c := &class{footprint: key.footprint, key: key, constraint: job.Constraint, limit: job.TimeLimit}
 	if c.limit <= 0 {
 		c.limit = noLimit
 	}
-	constraint, err := cluster.ParseConstraint(job.Constraint)
-	if err != nil && c.never.code == "" {
+	c.thresholds = e.scopesOf(job)
+	e.fit(c)
+	return c
+}
+
+// fit works out what hosts and templates the jobs of a class may use, as they are now.
+func (e *Engine) fit(c *class) {
+	constraint, err := cluster.ParseConstraint(c.constraint)
+	if c.never = c.footprint.never; err != nil && c.never.code == "" {
 		c.never = badConstraint(err)
 	}
 	c.kinds = e.kinds.open(constraint, c.need)
-	c.wide = e.wideFor(job.Constraint, constraint, c.need)
+	c.wide = e.wideFor(c.constraint, constraint, c.need)
 	c.templates = e.largeEnough(c.wide, c.need)
 	c.size = e.sizeOf(c)
-	c.thresholds = e.scopesOf(job)
-	return c
+	c.words, c.world = "", e.worldNow()
 }
 
 // What a job takes that needs no tokens; shared, since most jobs are such.
@@ -346,7 +397,8 @@ var (
 )
 
 // tokenChoices works out what one job may take, and what of it can never be had.
-func (e *Engine) tokenChoices(f *footprint, job *cluster.Job) {
+func (e *Engine) tokenChoices(f *footprint, job *cluster.JobSpec) {
+	f.choices, f.possible = nil, nil
 	alternatives := job.Alternatives
 	switch {
 	case len(alternatives) == 0 && len(job.Tokens) == 0:
@@ -394,7 +446,7 @@ func (e *Engine) tokenNeeds(tokens map[string]int64) (needs []tokenNeed, never v
 		if most := e.ceiling(i); units > most && never.code == "" {
 			never = overCeiling(&e.resources[i], units, most)
 		}
-		needs = append(needs, tokenNeed{pool: i, units: units})
+		needs = append(needs, tokenNeed{pool: i, units: units, one: []int64{units}})
 	}
 	return needs, never
 }

@@ -8,14 +8,15 @@ import "slices"
 // among the reservations of all others; then those start whose time has come,
 // and jobs without a reservation get one behind all others.
 func (s *session) placeReserved() {
-	s.makeTimelines()
-	var order []*class
-	for _, c := range s.e.classes {
+	s.rewind()
+	order := s.order[:0]
+	for c := range s.e.lineup.all() {
 		if len(c.promises) > 0 {
+			s.ready(c)
 			order = append(order, c)
 		}
 	}
-	slices.SortFunc(order, byFirst)
+	s.order = order
 	s.stand(order)
 	if s.e.freed {
 		s.compress(order)
@@ -23,8 +24,9 @@ func (s *session) placeReserved() {
 	for _, c := range order {
 		s.startPromised(c)
 	}
-	s.makeQueue()
-	for len(s.queue) > 0 {
+	s.settle()
+	s.rewind()
+	for s.next() {
 		s.promiseNext(s.queue[0].class)
 	}
 }
@@ -137,8 +139,9 @@ func (s *session) takeOut(c *class) *class {
 	c.head++
 	c.waiting -= first.count
 	c.pass.cursor = cursor{entry: c.head}
-	s.e.list(alone)
 	alone.add(first)
-	alone.reset()
+	s.ready(alone)
+	s.touch(c)
+	s.touch(alone)
 	return alone
 }

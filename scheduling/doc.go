@@ -79,4 +79,10 @@
 // one is tried. What is free on hosts is kept in trees, in which the first host that
 // fits is found without looking at all. So a session costs what there are kinds of
 // jobs and what it starts, not jobs times hosts.
+//
+// An [Engine] keeps from session to session what a session needs: the order of the
+// classes, and for every host and pool what its running jobs will give back, in the
+// order of time. Steps of a timeline are made only as far as somebody looks. Once easy
+// has made its reservation, classes are passed over, whole blocks of them at once, for
+// which no host has room. [Engine.Decide] leaves the words out, and [Engine.Place] what is not there yet.
 package scheduling

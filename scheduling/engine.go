@@ -2,7 +2,6 @@ package scheduling
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 
 	"xce.internal/elastic/cluster"
@@ -21,25 +20,42 @@ type Engine struct {
 	dims   dimensions
 	kinds  kinds
 
-	hosts     []host
-	hostIndex map[string]int32
-	shelves   []realShelf // the hosts that take jobs, by kind
-	sizes     []model
+	hosts      []host  // in places that they keep; some are spare
+	order      []int32 // the places of those that are there, by name
+	spare      []int32
+	gone       []int32 // left since the last session
+	kindOrder  []int32 // unless kindsMixed, the answer of kindsByHost
+	kindsMixed bool
+	hostIndex  map[string]int32
+	shelves    []realShelf // the hosts that take jobs, by kind
+	sizes      []model
 
 	resources     []Resource
 	resourceIndex map[string]int32
+	uses          []endings // by resource, of the running jobs that have some of it
 	expected      []expected
 	templates     []template
 	templateIndex map[string]int32
 	quotas        []quota
 	offers        []cluster.Offer
+	lenders       [][]lender // by resource
 
 	thresholds      []Threshold
 	thresholdQueues map[string]bool
 
-	classes      []*class
-	classIndex   map[classKey]*class
-	footprints   map[string]*footprint
+	lineup     lineup
+	classIndex map[classKey]*class
+	footprints map[string]*footprint
+	texts      map[string]int32 // constraints and queues, numbered
+	carriers   map[string]int   // by countable, how many hosts, expected hosts and templates have it
+	// world numbers the changes of what classes are worked out from, beside kinds;
+	// checked is which of them reservations were held against, hostsChanged that
+	// hosts have left, closed or opened since then.
+	world, checked uint64
+	// changes counts those of all but jobs.
+	changes      uint64
+	hostsChanged bool
+	waiting      int64                   // jobs that wait
 	wides        map[string]*templateSet // by constraint and what is needed at all
 	templateSets map[string]*templateSet
 	held         []cluster.Job      // waiting jobs that may not start yet
@@ -48,39 +64,13 @@ type Engine struct {
 	runs         []run
 	runIndex     map[runKey]int32 // nil until it is needed
 	key          []byte           // reused
-	vectors      []int64          // for new footprints
+	vectors      []int64          // for new ones; see newVector
+	none         []int64          // nothing of anything
 	words        []byte           // reused
 	setKey       []byte           // reused
 	setBits      []uint64         // reused
 	names        []string         // reused
 	scratch      session          // reused
-}
-
-// host is a host that has joined.
-type host struct {
-	name, template string
-	closed         string
-	kind           int32
-	leaf           int32 // where on the shelf of its kind it stands
-	jobs           int32
-	size, free     []int64
-	none           []int64 // as much as is free on a host that a job has alone
-	idleSince      cluster.Time
-}
-
-// left is what other jobs can have of the host: nothing where one has it alone.
-func (h *host) left() []int64 {
-	if h.free[len(h.free)-1] > 0 {
-		return h.free
-	}
-	return h.none
-}
-
-// model is hosts of one kind and size that take jobs.
-type model struct {
-	kind  int32
-	size  []int64
-	count int64
 }
 
 // run is a running job, or element of an array.
@@ -97,9 +87,9 @@ type runKey struct{ job, element int64 }
 // New takes over a state. It reads what in refers to as long as it lives.
 func New(in Input) *Engine {
 	e := &Engine{
-		policy: in.Policy, dims: newDimensions(&in), kinds: kinds{index: map[string]int32{}},
+		policy: in.Policy, carriers: map[string]int{}, texts: map[string]int32{},
 		hostIndex: map[string]int32{}, resourceIndex: map[string]int32{}, templateIndex: map[string]int32{},
-		offers: in.Offers, thresholds: in.Thresholds, thresholdQueues: map[string]bool{},
+		thresholds: in.Thresholds, thresholdQueues: map[string]bool{},
 		classIndex: map[classKey]*class{}, footprints: map[string]*footprint{}, wides: map[string]*templateSet{}, templateSets: map[string]*templateSet{},
 	}
 	for _, t := range in.Thresholds {
@@ -107,20 +97,22 @@ func New(in Input) *Engine {
 			e.thresholdQueues[t.Queue] = true
 		}
 	}
+	e.takeDimensions(&in)
 	e.takeHosts(in.Hosts)
-	e.takeCatalog(in)
+	e.takeCatalog(in.Templates, in.Quotas)
 	e.takeExpected(in.Expected)
-	e.addShelves()
 	e.resources = slices.Clone(in.Resources)
 	slices.SortFunc(e.resources, func(a, b Resource) int { return cmp.Compare(a.Name, b.Name) })
 	for i, r := range e.resources {
 		e.resourceIndex[r.Name] = int32(i)
 	}
+	e.takeOffers(in.Offers)
 	for i := range in.Running {
 		e.takeRunning(&in.Running[i])
 	}
+	e.listEndings()
 	e.takeReservations(in.Reservations)
-	for i := range in.Jobs {
+	for _, i := range inOrder(in.Jobs) {
 		e.submit(&in.Jobs[i])
 	}
 	e.freed = !in.Settled
@@ -145,57 +137,6 @@ func (e *Engine) takeReservations(standing []Reservation) {
 			e.promised[runKey{r.Job, r.Element}] = p
 		}
 	}
-}
-
-func (e *Engine) takeHosts(hosts []Host) {
-	hosts = slices.Clone(hosts)
-	slices.SortFunc(hosts, func(a, b Host) int { return cmp.Compare(a.Name, b.Name) })
-	d := e.dims.count()
-	flat, none := make([]int64, 2*d*len(hosts)), make([]int64, d)
-	for i := range hosts {
-		h := &hosts[i]
-		taken := host{name: h.Name, template: h.Template, closed: h.Closed, idleSince: h.IdleSince, none: none}
-		taken.size, flat = flat[:d:d], flat[d:]
-		taken.free, flat = flat[:d:d], flat[d:]
-		e.dims.size(taken.size, h.Capacity)
-		copy(taken.free, taken.size)
-		taken.kind = e.kinds.of(taken.size, h.Capacity)
-		e.hosts = append(e.hosts, taken)
-	}
-	e.addShelves()
-	known := map[string]int{}
-	for i := range e.hosts {
-		h := &e.hosts[i]
-		e.hostIndex[h.name] = int32(i)
-		if h.closed != "" {
-			continue
-		}
-		e.shelves[h.kind].hosts = append(e.shelves[h.kind].hosts, int32(i))
-		e.key = appendSize(e.key[:0], h.kind, h.size)
-		at, seen := known[string(e.key)]
-		if !seen {
-			at = len(e.sizes)
-			known[string(e.key)] = at
-			e.sizes = append(e.sizes, model{kind: h.kind, size: h.size})
-		}
-		e.sizes[at].count++
-	}
-}
-
-// addShelves makes a shelf for each kind that has none.
-func (e *Engine) addShelves() {
-	for len(e.shelves) < len(e.kinds.all) {
-		e.shelves = append(e.shelves, realShelf{changed: true})
-	}
-}
-
-// appendSize appends what tells models of hosts apart.
-func appendSize(key []byte, kind int32, size []int64) []byte {
-	key = binary.AppendVarint(key, int64(kind))
-	for _, n := range size {
-		key = binary.AppendVarint(key, n)
-	}
-	return key
 }
 
 // takeRunning takes over a running job. What a job takes of a host that the
@@ -225,7 +166,7 @@ func (e *Engine) takeRunning(job *cluster.Job) {
 // occupy gives a host to a job (by is 1), or takes it back (by is -1).
 func (e *Engine) occupy(h int32, need []int64, by int64) {
 	host := &e.hosts[h]
-	e.shelves[host.kind].changed = true
+	e.shelves[host.kind].note(h, host)
 	host.jobs += int32(by)
 	for d, n := range need {
 		host.free[d] -= by * n
@@ -238,6 +179,7 @@ func (e *Engine) Submit(job cluster.Job) { e.submit(&job) }
 func (e *Engine) submit(job *cluster.Job) {
 	if len(job.After) > 0 || job.NotBefore > 0 {
 		e.held = append(e.held, *job)
+		e.waiting += max(job.Array-job.Begun, 1)
 		return
 	}
 	e.enqueue(job)
@@ -251,8 +193,15 @@ func (e *Engine) enqueue(job *cluster.Job) {
 		c = c.split()
 		c.promises = promises
 	}
+	e.join(c, job)
+}
+
+// join lets a job wait in a class.
+func (e *Engine) join(c *class, job *cluster.Job) {
+	entry := entryOf(job)
+	e.waiting += entry.count
+	c.add(entry)
 	e.list(c)
-	c.add(entryOf(job))
 }
 
 // standing answers the reservations of the input for a job, as far as its hosts
@@ -285,12 +234,28 @@ func (e *Engine) holdsFor(p promise, c *class) bool {
 	})
 }
 
-// list puts a class among those with waiting jobs.
+// list puts a class where it belongs among those with waiting jobs.
 func (e *Engine) list(c *class) {
-	if !c.listed {
-		c.listed = true
-		e.classes = append(e.classes, c)
+	switch {
+	case !c.listed:
+	case c.stands == queuedFirst(c):
+		return
+	default:
+		e.lineup.remove(c)
 	}
+	e.lineup.add(c)
+}
+
+// inOrder answers the places of jobs in the order in which they are taken.
+func inOrder(jobs []cluster.Job) []int32 {
+	order := make([]int32, len(jobs))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(jobs[b].Priority, jobs[a].Priority), cmp.Compare(jobs[a].ID, jobs[b].ID), cmp.Compare(a, b))
+	})
+	return order
 }
 
 func entryOf(job *cluster.Job) entry {
@@ -303,14 +268,8 @@ func entryOf(job *cluster.Job) entry {
 // End ends a running job (element is 0 for one that is no array's), and tells
 // whether there was such a one.
 func (e *Engine) End(job, element int64) bool {
-	if e.runIndex == nil {
-		e.runIndex = make(map[runKey]int32, len(e.runs))
-		for i := range e.runs {
-			e.runIndex[e.runs[i].key] = int32(i)
-		}
-	}
 	key := runKey{job, element}
-	i, known := e.runIndex[key]
+	i, known := e.findRun(key)
 	if !known {
 		return false
 	}
@@ -318,24 +277,50 @@ func (e *Engine) End(job, element int64) bool {
 	r := &e.runs[i]
 	for _, h := range r.hosts {
 		e.occupy(h, r.need, -1)
+		e.hosts[h].ends.remove(r.ends, r.need)
 	}
-	if int(r.choice) < len(r.choices) {
-		for _, n := range r.choices[r.choice] {
-			e.resources[n.pool].InUse -= n.units
-		}
-	}
+	e.giveBack(r)
 	last := len(e.runs) - 1
-	e.runs[i] = e.runs[last]
-	e.runIndex[e.runs[i].key] = i
+	if int(i) < last {
+		e.runs[i] = e.runs[last]
+		e.runIndex[e.runs[i].key] = i
+	}
 	e.runs[last] = run{}
 	e.runs = e.runs[:last]
 	delete(e.runIndex, key)
 	return true
 }
 
+// findRun answers where a running job is.
+func (e *Engine) findRun(key runKey) (i int32, known bool) {
+	if e.runIndex == nil {
+		e.runIndex = make(map[runKey]int32, len(e.runs))
+		for i := range e.runs {
+			e.runIndex[e.runs[i].key] = int32(i)
+		}
+	}
+	i, known = e.runIndex[key]
+	return i, known
+}
+
+// giveBack takes back the tokens of a running job.
+func (e *Engine) giveBack(r *run) {
+	for _, n := range r.tokens() {
+		e.resources[n.pool].InUse -= n.units
+		e.uses[n.pool].remove(r.ends, n.one)
+	}
+}
+
 // Session is one session at `now`. What it starts runs in the engine from then on.
-func (e *Engine) Session(now cluster.Time) Result {
-	s := e.place(now)
+func (e *Engine) Session(now cluster.Time) Result { return e.session(now, true) }
+
+// Decide is Session without words: it leaves out why jobs wait, and what is kept for
+// them, for callers that hold many sessions and ask for that seldom. See Causes and
+// Explain. Beside its starts and demand, the answer holds until the next session only.
+func (e *Engine) Decide(now cluster.Time) Result { return e.session(now, false) }
+
+func (e *Engine) session(now cluster.Time, words bool) Result {
+	s := e.place(now, words)
 	s.placeVirtual()
 	return s.finish()
 }
@@ -343,19 +328,25 @@ func (e *Engine) Session(now cluster.Time) Result {
 // Place is the first half of a session, on real capacity only: for callers that
 // need neither demand nor reasons.
 func (e *Engine) Place(now cluster.Time) []Start {
-	s := e.place(now)
-	s.forget()
-	return s.starts
+	s := &e.scratch
+	s.lazy = e.policy.Order == EASY
+	e.place(now, false)
+	s.lazy, s.owed = false, nil
+	return s.started()
 }
 
-func (e *Engine) place(now cluster.Time) *session {
+func (e *Engine) place(now cluster.Time, words bool) *session {
 	s := e.begin(now)
+	s.words = words
 	s.letGo()
+	e.refresh()
+	s.rejoin()
 	if e.policy.Order == Conservative {
 		s.placeReserved()
 	} else {
 		s.placeReal()
 	}
+	s.settle()
 	e.freed = false
 	return s
 }

@@ -22,15 +22,23 @@ type span struct {
 
 // finish puts the result together.
 func (s *session) finish() Result {
-	r := Result{Starts: s.starts}
+	r := Result{Starts: s.started()}
 	r.Clocks, r.Idle = s.idle()
 	rows := s.tellAll()
-	r.Halves = s.tellHalves()
-	s.forget()
 	r.Reservations = s.reservations()
-	r.Unplaced = s.unplaced()
 	r.Demand = s.demand(rows)
+	if s.words {
+		r.Halves, r.Unplaced = s.tellHalves(), s.unplaced()
+	}
 	return r
+}
+
+// started answers what the session has started.
+func (s *session) started() []Start {
+	if len(s.starts) == 0 {
+		return nil
+	}
+	return s.starts[:len(s.starts):len(s.starts)]
 }
 
 // forget drops what is kept for a job until one without a time limit has ended, or
@@ -38,43 +46,81 @@ func (s *session) finish() Result {
 // each time. Elements of an array are
 // alike, so that the first gets the earliest promise.
 func (s *session) forget() {
-	for _, c := range s.e.classes {
-		c.promises = slices.DeleteFunc(c.promises, func(p promise) bool { return p.at > lastPromise })
-		slices.SortStableFunc(c.promises, earlier)
+	for _, c := range s.promised() {
+		if !slices.IsSortedFunc(c.promises, earlier) {
+			slices.SortStableFunc(c.promises, earlier)
+		}
+		for n := len(c.promises); n > 0 && c.promises[n-1].at > lastPromise; n-- {
+			c.promises = c.promises[:n-1]
+		}
 	}
+}
+
+// promised answers the classes that may have reservations.
+func (s *session) promised() []*class {
+	if s.e.policy.Order != Conservative {
+		return s.promisers
+	}
+	s.order = s.order[:0]
+	for c := range s.e.lineup.all() {
+		if len(c.promises) > 0 {
+			s.order = append(s.order, c)
+		}
+	}
+	return s.order
 }
 
 // reservations answers all promises that stand.
 func (s *session) reservations() []Reservation {
-	type row struct {
-		of entry
-		r  Reservation
-	}
-	var rows []row
-	for _, c := range s.e.classes {
+	rows := s.rows[:0]
+	for _, c := range s.promised() {
 		at := cursor{entry: c.head}
-		for _, p := range c.promises {
+		promises := c.promises
+		if !slices.IsSortedFunc(promises, earlier) {
+			promises = slices.Clone(promises)
+			slices.SortStableFunc(promises, earlier)
+		}
+		for _, p := range promises {
+			if p.at > lastPromise {
+				break
+			}
 			e := c.at(at)
 			r := Reservation{Job: e.id, At: p.at}
 			if e.array {
 				r.Element = e.begun + at.element + 1
 			}
-			if len(c.job.Alternatives) > 0 {
+			if len(c.spec.Alternatives) > 0 {
 				r.Alternative = int64(p.choice) + 1
 			}
+			s.names = slab(s.names, len(p.hosts))
+			first := len(s.names)
 			for _, h := range p.hosts {
-				r.Hosts = append(r.Hosts, s.promisedName(h))
+				s.names = append(s.names, s.promisedName(h))
 			}
-			rows = append(rows, row{e, r})
+			r.Hosts = s.names[first:len(s.names):len(s.names)]
+			rows = append(rows, reservationRow{e, r})
 			at = c.after(at)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return compareEntries(a.of, b.of) })
-	reservations := make([]Reservation, 0, len(rows))
-	for _, row := range rows {
-		reservations = append(reservations, row.r)
+	s.rows = rows
+	slices.SortStableFunc(rows, func(a, b reservationRow) int { return compareEntries(a.of, b.of) })
+	reservations := s.reserves[:0]
+	if s.words {
+		reservations = make([]Reservation, 0, len(rows))
+	}
+	for i := range rows {
+		reservations = append(reservations, rows[i].r)
+	}
+	if !s.words {
+		s.reserves = reservations
 	}
 	return reservations
+}
+
+// reservationRow is a reservation and whose it is.
+type reservationRow struct {
+	of entry
+	r  Reservation
 }
 
 // tell says of the class's next jobs, after those of which it was said already,
@@ -100,7 +146,10 @@ type hostRow struct {
 // tellAll says of every job why it waits, and answers for every template which
 // jobs count on it.
 func (s *session) tellAll() map[int32]*hostRow {
-	rows := map[int32]*hostRow{}
+	var rows map[int32]*hostRow
+	if len(s.hosts) > 0 {
+		rows = map[int32]*hostRow{}
+	}
 	s.verdicts = slices.Grow(s.verdicts, len(s.classes))
 	for _, h := range s.hosts {
 		if rows[h.template] == nil {
@@ -137,7 +186,9 @@ func (s *session) tellReal(c *class) {
 	for told := int64(0); told < c.pass.onReal; {
 		o, n := tokens.next(s, c.pass.onReal-told)
 		s.tell(c, n, s.served(c, o, nil))
-		s.keepHalves(c, told, n, o, nil)
+		if s.words {
+			s.keepHalves(c, told, n, o, nil)
+		}
 		told += n
 	}
 }
@@ -161,7 +212,9 @@ func (s *session) tellPart(c *class, places []tally, jobs [][]tally, rows map[in
 		}
 		o, n := tokens.next(s, n)
 		s.tell(c, n, s.served(c, o, on))
-		s.keepHalves(c, c.pass.onReal+told, n, o, on)
+		if s.words {
+			s.keepHalves(c, c.pass.onReal+told, n, o, on)
+		}
 		at = c.name(at, n, on, rows)
 		if c.nodes == 1 {
 			places[0].n -= n
@@ -269,7 +322,7 @@ func (s *session) unplaced() []Unplaced {
 		rows[i].u.Count += h.first.count
 	}
 	ids := make([]int64, 0, s.entries())
-	for _, c := range s.e.classes {
+	for c := range s.e.lineup.all() {
 		at := cursor{entry: c.head}
 		for _, sp := range c.pass.spans {
 			v := &s.verdicts[sp.verdict]
@@ -296,7 +349,7 @@ func (s *session) unplaced() []Unplaced {
 
 // entries answers how many jobs wait, arrays counted once.
 func (s *session) entries() (n int) {
-	for _, c := range s.e.classes {
+	for c := range s.e.lineup.all() {
 		n += len(c.queue) - c.head
 	}
 	return n
@@ -332,21 +385,26 @@ func moreOf(d cluster.Demand) string {
 // idle answers the idle clocks and the idle supply, and keeps both in the engine
 // for the next session.
 func (s *session) idle() (clocks map[string]cluster.IdleClock, idle []cluster.IdleSupply) {
-	clocks = map[string]cluster.IdleClock{}
+	if clocks, idle = s.clocks, s.idleSupply[:0]; s.words || clocks == nil {
+		clocks, idle = map[string]cluster.IdleClock{}, nil
+	}
 	for i, p := range s.pools {
 		units := min(p.free, p.unreserved)
-		if s.lines.made {
-			units = min(units, s.lines.pools[i].least())
+		if l := &s.lines.pools[i]; l.session == s.number {
+			units = min(units, l.least())
 		}
-		clock := p.resource.Idle.Follow(units, s.now)
-		p.resource.Idle = clock
+		clock := p.resource.Idle
+		if max(units, 0) != clock.Units() {
+			clock = clock.Follow(units, s.now)
+			p.resource.Idle = clock
+		}
 		clocks[p.resource.Name] = clock
 		if clock.Units() > 0 {
 			idle = append(idle, cluster.IdleSupply{Resource: p.resource.Name, Units: clock.Units(), Since: clock.Since()})
 		}
 	}
 	needed := s.neededHosts()
-	for i := range s.e.hosts {
+	for _, i := range s.e.order {
 		h := &s.e.hosts[i]
 		if h.closed != "" || h.jobs > 0 || needed[i] {
 			h.idleSince = 0
@@ -357,12 +415,20 @@ func (s *session) idle() (clocks map[string]cluster.IdleClock, idle []cluster.Id
 		}
 		idle = append(idle, cluster.IdleSupply{Host: h.name, Template: h.template, Units: 1, Since: h.idleSince})
 	}
+	if !s.words {
+		s.clocks, s.idleSupply = clocks, idle
+	}
+	if len(idle) == 0 {
+		return clocks, nil
+	}
 	return clocks, idle
 }
 
 // neededHosts answers which hosts waiting jobs have a place on or a reservation for.
 func (s *session) neededHosts() []bool {
-	needed := make([]bool, len(s.e.hosts))
+	needed := slices.Grow(s.needed[:0], len(s.e.hosts))[:len(s.e.hosts)]
+	clear(needed)
+	s.needed = needed
 	for k := range s.supply.real {
 		for i, g := range s.supply.real[k].groups {
 			if g.load != noLoad || g.taken {

@@ -143,7 +143,7 @@ func (p *pool) awaitsComing() string { return p.resource.Name + " that were requ
 func (s *session) findKept() {
 	sp := &s.supply
 	told := map[int32]int64{}
-	for k := range sp.real {
+	for _, k := range s.e.kindsByHost() {
 		for i, g := range sp.real[k].groups {
 			for l := g.load; l != noLoad; l = sp.loads[l].prev {
 				load := sp.loads[l]
@@ -175,7 +175,8 @@ func (s *session) tellHalves() (told []cluster.Half) {
 	for _, i := range slices.Sorted(maps.Keys(s.halves.pools)) {
 		told = append(told, s.halves.pools[i].tell(cluster.Half{Resource: s.pools[i].resource.Name}))
 	}
-	for _, i := range slices.Sorted(maps.Keys(s.halves.hosts)) {
+	byName := func(a, b int32) int { return cmp.Compare(s.e.hosts[a].rank, s.e.hosts[b].rank) }
+	for _, i := range slices.SortedFunc(maps.Keys(s.halves.hosts), byName) {
 		told = append(told, s.halves.hosts[i].tell(cluster.Half{Host: s.e.hosts[i].name, Template: s.e.hosts[i].template}))
 	}
 	return told

@@ -7,19 +7,28 @@ type classHeap []queued
 type queued struct {
 	priority, id int64
 	class        *class
+	cpus         int64 // that its jobs need
+}
+
+// before tells whether q's job is taken before r's.
+func (q *queued) before(r *queued) bool {
+	if q.priority != r.priority {
+		return q.priority > r.priority
+	}
+	return q.id < r.id
+}
+
+// queuedFirst answers a class with its first job.
+func queuedFirst(c *class) queued {
+	return queued{c.queue[c.head].priority, c.queue[c.head].id, c, c.need[dimCPUs]}
 }
 
 func queuedAt(c *class) queued {
 	e := &c.queue[c.pass.cursor.entry]
-	return queued{e.priority, e.id, c}
+	return queued{e.priority, e.id, c, c.need[dimCPUs]}
 }
 
-func (h classHeap) less(i, j int) bool {
-	if h[i].priority != h[j].priority {
-		return h[i].priority > h[j].priority
-	}
-	return h[i].id < h[j].id
-}
+func (h classHeap) less(i, j int) bool { return h[i].before(&h[j]) }
 
 // append adds a class to a heap that is built later.
 func (h *classHeap) append(c *class) { *h = append(*h, queuedAt(c)) }

@@ -30,7 +30,7 @@ func (s *session) addItem(c *class, count int64, onReal bool) {
 // merge makes one item of those with the same needs.
 func (sp *supply) merge() {
 	order := sp.packOrder()
-	merged := make([]item, 0, len(order))
+	merged := sp.merged[:0]
 	for _, i := range order {
 		x := &sp.items[i]
 		if n := len(merged) - 1; n >= 0 && merged[n].like(x) {
@@ -42,7 +42,7 @@ func (sp *supply) merge() {
 		}
 		merged = append(merged, *x)
 	}
-	sp.items = merged
+	sp.items, sp.merged = merged, sp.items
 }
 
 func (x *item) like(y *item) bool {

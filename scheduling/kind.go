@@ -31,23 +31,8 @@ type dimensions struct {
 	index map[string]int
 }
 
-func newDimensions(in *Input) dimensions {
-	known := map[string]bool{}
-	add := func(countables map[string]int64) {
-		for name := range countables {
-			known[name] = true
-		}
-	}
-	for i := range in.Hosts {
-		add(in.Hosts[i].Countables)
-	}
-	for i := range in.Expected {
-		add(in.Expected[i].Countables)
-	}
-	for i := range in.Templates {
-		add(in.Templates[i].Countables)
-	}
-	d := dimensions{names: append([]string{"cpus", "memory_mb"}, slices.Sorted(maps.Keys(known))...), index: map[string]int{}}
+func newDimensions(carriers map[string]int) dimensions {
+	d := dimensions{names: append([]string{"cpus", "memory_mb"}, slices.Sorted(maps.Keys(carriers))...), index: map[string]int{}}
 	for i, name := range d.names {
 		d.index[name] = i
 	}
@@ -118,23 +103,51 @@ type kind struct {
 	features map[string]bool
 	// countables tells which dimensions its hosts have.
 	countables []bool
-	sizes      [][]int64 // those of its hosts, each once
+	sizes      []kindSize // those of its hosts, each once
 	key        string
 }
 
-// kinds are the kinds of a cluster's hosts and expected hosts.
+// kindSize is a size of hosts of a kind, and how many there are of it.
+type kindSize struct {
+	size  []int64
+	count int
+}
+
+// kinds are the kinds of a cluster's hosts and expected hosts. Those that had hosts
+// once and have none now take nothing.
 type kinds struct {
 	all   []kind
 	index map[string]int32
+	// version numbers the changes of what sizes there are.
+	version uint64
 }
 
-// of answers the kind of a host, by number.
+// of counts a host, and answers its kind, by number.
 func (ks *kinds) of(size []int64, c cluster.Capacity) int32 {
-	k := ks.find(size, c.FeatureNames())
-	if !slices.ContainsFunc(ks.all[k].sizes, func(s []int64) bool { return slices.Equal(s, size) }) {
-		ks.all[k].sizes = append(ks.all[k].sizes, size)
+	n := ks.find(size, c.FeatureNames())
+	k := &ks.all[n]
+	if at := k.sized(size); at >= 0 {
+		k.sizes[at].count++
+		return n
 	}
-	return k
+	k.sizes = append(k.sizes, kindSize{size, 1})
+	ks.version++
+	return n
+}
+
+// drop counts a host no more.
+func (ks *kinds) drop(n int32, size []int64) {
+	k := &ks.all[n]
+	at := k.sized(size)
+	if k.sizes[at].count--; k.sizes[at].count == 0 {
+		k.sizes = slices.Delete(k.sizes, at, at+1)
+		ks.version++
+	}
+}
+
+// sized answers the place of a size, or -1.
+func (k *kind) sized(size []int64) int {
+	return slices.IndexFunc(k.sizes, func(s kindSize) bool { return slices.Equal(s.size, size) })
 }
 
 func (ks *kinds) find(size []int64, features []string) int32 {
@@ -188,5 +201,5 @@ func (ks *kinds) open(constraint cluster.Constraint, need []int64) []int32 {
 func (ks *kinds) compare(a, b int32) int { return strings.Compare(ks.all[a].key, ks.all[b].key) }
 
 func (k *kind) takes(need []int64) bool {
-	return slices.ContainsFunc(k.sizes, func(size []int64) bool { return covers(size, need) })
+	return slices.ContainsFunc(k.sizes, func(s kindSize) bool { return covers(s.size, need) })
 }

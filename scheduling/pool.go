@@ -34,19 +34,20 @@ type pool struct {
 	// back; those behind it raise no demand.
 	waiter  int64
 	sources []*source
-	// noMore says for each lender why it lends no more.
-	noMore []string
+	spare   []*source // reused
+	lenders []lender
+	line    [1]int64 // reused
 }
 
 // arrival is what a requested loan will bring.
 type arrival struct {
 	at    cluster.Time
-	units int64
+	units [1]int64
 }
 
 // source is the headroom of one lender's offer.
 type source struct {
-	offer    cluster.Offer
+	offer    *cluster.Offer
 	cost     int64 // of one unit; see cost
 	headroom int64
 	taken    int64
@@ -69,33 +70,80 @@ func requested(r *Resource) (units int64) {
 	return units
 }
 
-func newPool(r *Resource, offers []cluster.Offer, now cluster.Time) *pool {
+// begin makes the pool that of a session.
+func (p *pool) begin(r *Resource, lenders []lender, offers []cluster.Offer, now cluster.Time) {
 	free := r.Total - r.InUse - r.KeepBack
-	p := &pool{resource: r, free: free, unreserved: free}
+	*p = pool{
+		resource: r, lenders: lenders, free: free, unreserved: free,
+		arrivals: p.arrivals[:0], sources: p.sources[:0], spare: p.spare,
+	}
 	var borrowed int64
-	for _, l := range r.Loans {
+	for i := range r.Loans {
+		l := &r.Loans[i]
 		borrowed += l.Borrowed
 		if l.State == cluster.LoanRequested {
 			p.coming += l.Units
 			offer, _ := cluster.FindOffer(offers, l.Provider, r.Name)
-			p.arrivals = append(p.arrivals, arrival{at: l.Intended.Add(offer.Latency), units: l.Units})
+			p.arrivals = append(p.arrivals, arrival{at: l.Intended.Add(offer.Latency), units: [1]int64{l.Units}})
 		}
 	}
 	if r.Elastic == nil {
-		return p
+		return
 	}
 	p.room = max(r.Elastic.MaxBorrowed-p.coming-borrowed, 0)
-	for _, lender := range r.Elastic.Lenders {
-		offer, headroom, why := headroomOf(lender, r, offers, now)
-		p.noMore = append(p.noMore, why)
-		if headroom > 0 {
-			hold := max(offer.MinimumHold, r.MinimumHold())
-			p.sources = append(p.sources, &source{offer: offer, headroom: headroom, cost: cost(offer.Price, hold, offer.BillingStep, usualUse)})
+	for i := range lenders {
+		if headroom := lenders[i].headroom(r.Loans, now); headroom > 0 {
+			p.addSource(lenders[i].offer, headroom)
 		}
 	}
-	slices.SortStableFunc(p.sources, func(a, b *source) int { return cmp.Compare(a.cost, b.cost) })
+	if len(p.sources) > 1 {
+		slices.SortStableFunc(p.sources, func(a, b *source) int { return cmp.Compare(a.cost, b.cost) })
+	}
 	p.limit()
-	return p
+}
+
+// addSource adds what a lender could give. Sources are used again.
+func (p *pool) addSource(o *cluster.Offer, headroom int64) {
+	n := len(p.sources)
+	if n == len(p.spare) {
+		p.spare = append(p.spare, &source{})
+	}
+	src := p.spare[n]
+	hold := max(o.MinimumHold, p.resource.MinimumHold())
+	*src = source{offer: o, headroom: headroom, cost: cost(o.Price, hold, o.BillingStep, usualUse)}
+	p.sources = append(p.sources, src)
+}
+
+// lender is a provider that may lend a resource, and what it offers of it; nil where
+// that is nothing.
+type lender struct {
+	name  string
+	offer *cluster.Offer
+}
+
+// takeOffers finds what each lender of each resource offers.
+func (e *Engine) takeOffers(offers []cluster.Offer) {
+	e.offers, e.lenders = offers, make([][]lender, len(e.resources))
+	for i := range e.resources {
+		r := &e.resources[i]
+		var names []string
+		if r.Elastic != nil {
+			names = r.Elastic.Lenders
+		}
+		for _, name := range names {
+			l := lender{name: name}
+			if k := slices.IndexFunc(offers, func(o cluster.Offer) bool { return o.Provider == name && o.Resource == r.Name }); k >= 0 {
+				l.offer = &offers[k]
+			}
+			e.lenders[i] = append(e.lenders[i], l)
+		}
+	}
+}
+
+// frees answers what is free, as timelines count.
+func (p *pool) frees() []int64 {
+	p.line[0] = p.free
+	return p.line[:]
 }
 
 // limit cuts the headroom of the sources, the last ones first, to the room.
@@ -165,24 +213,31 @@ func (p *pool) putBack() {
 	}
 }
 
-// headroomOf answers what a lender could give now, and why not more.
-func headroomOf(lender string, r *Resource, offers []cluster.Offer, now cluster.Time) (cluster.Offer, int64, string) {
-	offer, found := cluster.FindOffer(offers, lender, r.Name)
-	switch {
-	case !found:
-		return offer, 0, lender + " has offered nothing"
-	case now < offer.BackoffUntil:
-		return offer, 0, fmt.Sprintf("%s refused and is left alone until %s", lender, offer.BackoffUntil.Stamp())
+// headroom answers what the lender could give now.
+func (l *lender) headroom(loans []cluster.Loan, now cluster.Time) int64 {
+	if l.offer == nil || now < l.offer.BackoffUntil {
+		return 0
 	}
-	return offer, headroomNow(offer, r.Loans), lender + " has no more headroom than that"
+	return headroomNow(l.offer, loans)
+}
+
+// noMore says why the lender lends no more.
+func (l *lender) noMore(now cluster.Time) string {
+	switch {
+	case l.offer == nil:
+		return l.name + " has offered nothing"
+	case now < l.offer.BackoffUntil:
+		return fmt.Sprintf("%s refused and is left alone until %s", l.name, l.offer.BackoffUntil.Stamp())
+	}
+	return l.name + " has no more headroom than that"
 }
 
 // headroomNow is what an offer still allows: our own requests since it was
 // published have taken of it.
-func headroomNow(o cluster.Offer, loans []cluster.Loan) int64 {
+func headroomNow(o *cluster.Offer, loans []cluster.Loan) int64 {
 	headroom := o.Headroom
-	for _, l := range loans {
-		if l.Provider == o.Provider && l.Intended > o.Published {
+	for i := range loans {
+		if l := &loans[i]; l.Provider == o.Provider && l.Intended > o.Published {
 			headroom -= l.Units
 		}
 	}

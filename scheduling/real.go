@@ -12,7 +12,8 @@ func (s *session) placeReal() {
 	for i := range s.sleepers {
 		s.sleepers[i] = s.sleepers[i][:0]
 	}
-	for len(s.queue) > 0 {
+	s.rewind()
+	for s.next() {
 		c := s.queue[0].class
 		if c.never.code != "" {
 			s.queue.pop()
@@ -49,10 +50,10 @@ func (s *session) sleep(c *class) {
 // wake looks after the start of a job for classes that lacked tokens only, and
 // now lack a host too: the next of their jobs, in order, lets no other pass.
 func (s *session) wake(started entry) {
-	if len(s.sleepers) == 0 {
-		return
-	}
 	for _, h := range s.e.runs[len(s.e.runs)-1].hosts {
+		if int(h) >= len(s.sleepers) {
+			continue
+		}
 		sleepers := s.sleepers[h]
 		s.sleepers[h] = nil
 		for _, c := range sleepers {
@@ -104,7 +105,7 @@ func (s *session) findHosts(c *class) bool {
 		shelf := &s.e.shelves[c.kinds[at.kind]]
 		for i := shelf.bins.first(c.need, at.bin); i >= 0; i = shelf.bins.first(c.need, i+1) {
 			h := shelf.hosts[i]
-			if s.lines.made && !s.lines.hosts[h].holds(c.need, c.limit) {
+			if l := &s.lines.hosts[h]; l.session == s.number && !l.holds(c.need, s.now, c.limit) {
 				continue
 			}
 			if len(s.found) == 0 {
@@ -133,7 +134,7 @@ func (s *session) tokensFree(tokens []tokenNeed, limit cluster.Duration) bool {
 		if s.pools[n.pool].free < n.units {
 			return false
 		}
-		if s.lines.made && !s.lines.pools[n.pool].holds([]int64{n.units}, limit) {
+		if l := &s.lines.pools[n.pool]; l.session == s.number && !l.holds(n.one, s.now, limit) {
 			return false
 		}
 	}
@@ -143,21 +144,23 @@ func (s *session) tokensFree(tokens []tokenNeed, limit cluster.Duration) bool {
 // start starts the next job of the class on the hosts that were found.
 func (s *session) start(c *class, choice int32) {
 	e, entry := s.e, c.at(c.pass.cursor)
-	r := run{footprint: c.footprint, choice: choice, hosts: append([]int32(nil), s.found...), ends: c.end(s.now), key: runKey{job: entry.id}}
+	r := run{footprint: c.footprint, choice: choice, hosts: s.listed(s.found), ends: c.end(s.now), key: runKey{job: entry.id}}
 	started := Start{Job: entry.id}
 	if entry.array {
 		r.key.element = entry.begun + 1
 		started.Element = r.key.element
 	}
-	if len(c.job.Alternatives) > 0 {
+	if len(c.spec.Alternatives) > 0 {
 		started.Alternative = int64(choice) + 1
 	}
-	if s.lines.made {
-		s.occupyLines(c, s.now, c.end(s.now), r.hosts, choice, 1)
-	}
+	s.names = slab(s.names, len(r.hosts))
 	first := len(s.names)
 	for _, h := range r.hosts {
 		e.occupy(h, c.need, 1)
+		e.hosts[h].ends.add(r.ends, c.need)
+		if l := &s.lines.hosts[h]; l.session == s.number {
+			l.begin(c.need, r.ends, e.hosts[h].ends)
+		}
 		shelf := &s.e.shelves[e.hosts[h].kind]
 		copy(shelf.bins.free(int(s.e.hosts[h].leaf)), e.hosts[h].left())
 		shelf.bins.changed(int(s.e.hosts[h].leaf))
@@ -168,14 +171,36 @@ func (s *session) start(c *class, choice int32) {
 		p.free -= n.units
 		p.unreserved -= n.units
 		p.resource.InUse += n.units
+		e.uses[n.pool].add(r.ends, n.one)
+		if l := &s.lines.pools[n.pool]; l.session == s.number {
+			l.begin(n.one, r.ends, e.uses[n.pool])
+		}
 	}
 	if e.runIndex != nil {
 		e.runIndex[r.key] = int32(len(e.runs))
 	}
 	e.runs = append(e.runs, r)
 	started.Hosts = s.names[first:len(s.names):len(s.names)]
-	s.starts = append(s.starts, started)
+	s.starts = append(slab(s.starts, 1), started)
+	e.waiting--
 	c.begin()
+	s.touch(c)
+}
+
+// listed answers a list of hosts to keep.
+func (s *session) listed(hosts []int32) []int32 {
+	s.hostLists = append(slab(s.hostLists, len(hosts)), hosts...)
+	n := len(s.hostLists)
+	return s.hostLists[n-len(hosts) : n : n]
+}
+
+// slab answers s with room for n more. What is handed out of it is never written again.
+func slab[T any](s []T, n int) []T {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	const enough = 64
+	return append(make([]T, 0, max(enough, 2*(len(s)+n))), s...)
 }
 
 // mustWait keeps what the policy keeps for the next job of the class, which
@@ -186,9 +211,13 @@ func (s *session) mustWait(c *class) (more bool) {
 		return s.waitInLine(c)
 	}
 	if s.promises >= s.e.policy.reserves() {
+		s.onlyFits = true
 		return false
 	}
-	s.makeTimelines()
+	if s.lazy {
+		s.owed, s.owedAt, s.onlyFits = c, s.at, true
+		return false
+	}
 	p, ok := s.earliest(c)
 	if !ok {
 		return false
@@ -200,6 +229,9 @@ func (s *session) mustWait(c *class) (more bool) {
 // promise keeps what a job of the class is promised.
 func (s *session) promise(c *class, p promise) {
 	s.occupyLines(c, p.at, c.end(p.at), p.hosts, p.choice, 1)
+	if len(c.promises) == 0 {
+		s.promisers = append(s.promisers, c)
+	}
 	c.promises = append(c.promises, p)
 	slices.SortStableFunc(c.promises, earlier)
 	s.promises++

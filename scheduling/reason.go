@@ -11,12 +11,16 @@ import (
 type verdict struct {
 	code        Code
 	why, change string
+	resource    string // of which tokens lack, or are on their way
 }
+
+// codeOnly answers a verdict without words, for sessions that nobody asks why.
+func codeOnly(code Code) verdict { return verdict{code: code} }
 
 func unknownResource(name string) verdict {
 	return verdict{
-		Never, fmt.Sprintf("needs %s, which is no longer a shared resource", name),
-		fmt.Sprintf("configure %s, or submit the job without it", name),
+		code: Never, why: fmt.Sprintf("needs %s, which is no longer a shared resource", name),
+		change: fmt.Sprintf("configure %s, or submit the job without it", name), resource: name,
 	}
 }
 
@@ -25,45 +29,48 @@ func overCeiling(r *Resource, units, ceiling int64) verdict {
 	if r.Elastic != nil {
 		change += ", or raise its max_borrowed"
 	}
-	return verdict{Never, fmt.Sprintf("needs %d %s; the limits allow %d at most", units, r.Name, ceiling), change}
+	return verdict{Never, fmt.Sprintf("needs %d %s; the limits allow %d at most", units, r.Name, ceiling), change, r.Name}
 }
 
 func unknownCountable(name string, n int64) verdict {
 	return verdict{
-		Never, fmt.Sprintf("needs %d %s on each host; no host and no template has any", n, name),
-		fmt.Sprintf("a host or template with %s must be added", name),
+		code: Never, why: fmt.Sprintf("needs %d %s on each host; no host and no template has any", n, name),
+		change: fmt.Sprintf("a host or template with %s must be added", name),
 	}
 }
 
 func badConstraint(err error) verdict {
-	return verdict{Never, "has a constraint that cannot be read: " + err.Error(), "submit it with another constraint"}
+	return verdict{code: Never, why: "has a constraint that cannot be read: " + err.Error(), change: "submit it with another constraint"}
 }
 
 func waitsForJobs(ids []int64) verdict {
-	return verdict{WaitJobs, "starts only after the end of " + jobList(ids), jobList(ids) + " must end"}
+	return verdict{code: WaitJobs, why: "starts only after the end of " + jobList(ids), change: jobList(ids) + " must end"}
 }
 
 func waitsInRing(ids []int64) verdict {
 	return verdict{
-		Never, fmt.Sprintf("starts only after the end of %s, which %s, over others, for itself", jobList(ids), waits(ids)),
-		"one of those jobs must be submitted without waiting",
+		code: Never, why: fmt.Sprintf("starts only after the end of %s, which %s, over others, for itself", jobList(ids), waits(ids)),
+		change: "one of those jobs must be submitted without waiting",
 	}
 }
 
 func waitsForStart(at cluster.Time) verdict {
-	return verdict{WaitStart, "starts at " + at.String() + " at the earliest", "that time must come"}
+	return verdict{code: WaitStart, why: "starts at " + at.String() + " at the earliest", change: "that time must come"}
 }
 
 // belowThreshold explains a job that asks for nothing yet: in each scope in which
 // it counts, one threshold must be met.
 func (s *session) belowThreshold(c *class, lacks verdict) verdict {
+	if !s.words {
+		return codeOnly(WaitMore)
+	}
 	change := ""
 	for _, sc := range c.thresholds {
 		if text, met := s.scopeText(sc); !met {
 			change = joined(", and ", change, text)
 		}
 	}
-	return verdict{WaitMore, lacks.why + "; more is asked for only when enough jobs have waited", change}
+	return verdict{WaitMore, lacks.why + "; more is asked for only when enough jobs have waited", change, lacks.resource}
 }
 
 // scopeText says what would meet one of the thresholds of a scope, and tells
@@ -89,7 +96,7 @@ func (s *session) scopeText(sc scope) (text string, met bool) {
 }
 
 func behindHosts(first int64) verdict {
-	return verdict{WaitBehind, fmt.Sprintf("waits behind job %d, which waits for a host", first), fmt.Sprintf("job %d must start", first)}
+	return verdict{code: WaitBehind, why: fmt.Sprintf("waits behind job %d, which waits for a host", first), change: fmt.Sprintf("job %d must start", first)}
 }
 
 // joined joins a and b, leaving out what is empty.

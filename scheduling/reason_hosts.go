@@ -12,30 +12,48 @@ import (
 // noPlaceEver answers why no host that is there, expected or could be made would
 // take a job of the class even if it were empty; no code means that one would.
 func (s *session) noPlaceEver(c *class) verdict {
+	if c.hadPlace == s.e.changes+1 {
+		return verdict{}
+	}
+	v := s.findNoPlace(c)
+	if v.code == "" {
+		c.hadPlace = s.e.changes + 1
+	}
+	return v
+}
+
+func (s *session) findNoPlace(c *class) verdict {
 	if s.couldEver(c) || len(c.templates.list) > 0 {
 		return verdict{}
 	}
 	if s.hostsThatTake(c)+s.expectedThatTake(c) >= c.nodes {
 		return verdict{}
 	}
-	what := s.needText(c)
-	if closed := s.closedFor(c); closed != nil {
-		return verdict{WaitHosts, fmt.Sprintf("needs %s; %s", what, closed.closedText()), "host " + closed.name + " must be opened, or another be added"}
+	closed, nothing := s.closedFor(c), len(s.e.sizes)+len(s.e.expected)+len(s.e.templates) == 0
+	switch {
+	case !s.words && (closed != nil || nothing):
+		return codeOnly(WaitHosts)
+	case !s.words:
+		return codeOnly(Never)
 	}
-	if len(s.e.sizes)+len(s.e.expected)+len(s.e.templates) == 0 {
-		return verdict{WaitHosts, fmt.Sprintf("needs %s; no host is up", what), "a host must join"}
+	what := s.needText(c)
+	switch {
+	case closed != nil:
+		return verdict{code: WaitHosts, why: fmt.Sprintf("needs %s; %s", what, closed.closedText()), change: "host " + closed.name + " must be opened, or another be added"}
+	case nothing:
+		return verdict{code: WaitHosts, why: fmt.Sprintf("needs %s; no host is up", what), change: "a host must join"}
 	}
 	why, change := s.tooLarge(c)
 	if broken, providers := s.brokenPromises(c); broken != "" {
 		why, change = broken, providers+" must promise what it delivers, or be tried again, or "+change
 	}
-	return verdict{Never, fmt.Sprintf("needs %s; %s", what, why), change}
+	return verdict{code: Never, why: fmt.Sprintf("needs %s; %s", what, why), change: change}
 }
 
 // brokenPromises tells of the templates that would take a job of the class if
 // their hosts had what they say, and whose they are.
 func (s *session) brokenPromises(c *class) (why, providers string) {
-	constraint, err := cluster.ParseConstraint(c.job.Constraint)
+	constraint, err := cluster.ParseConstraint(c.constraint)
 	for i := range s.e.templates {
 		t := &s.e.templates[i]
 		if err != nil || c.templates.has(int32(i)) || !covers(t.said, c.need) || !constraint.Holds(t.Has) {
@@ -74,7 +92,7 @@ func atMost(what string) string {
 // closedFor answers the first closed host that would take the class; nil where
 // none would.
 func (s *session) closedFor(c *class) *host {
-	for i := range s.e.hosts {
+	for _, i := range s.e.order {
 		h := &s.e.hosts[i]
 		if h.closed != "" && c.takes(h.kind, h.size) {
 			return h
@@ -99,8 +117,8 @@ func (s *session) tooLarge(c *class) (why, change string) {
 		}
 	})
 	switch {
-	case c.job.Constraint != "" && fit > 0:
-		return fmt.Sprintf("no host and no template of that size satisfies %q", c.job.Constraint), "a host or template that satisfies it must be added"
+	case c.constraint != "" && fit > 0:
+		return fmt.Sprintf("no host and no template of that size satisfies %q", c.constraint), "a host or template that satisfies it must be added"
 	case fit > 0 && c.nodes > 1:
 		return fmt.Sprintf("there are not %d such hosts, and no template makes them", c.nodes), "more such hosts, or a template of them, must be added"
 	}
@@ -145,11 +163,11 @@ func (e *Engine) needText(c *class) string {
 	} else {
 		text = append(text, " on one host"...)
 	}
-	if c.job.Exclusive {
+	if c.spec.Exclusive {
 		text = append(text, " for itself"...)
 	}
-	if c.job.Constraint != "" {
-		text = append(append(text, " with "...), c.job.Constraint...)
+	if c.constraint != "" {
+		text = append(append(text, " with "...), c.constraint...)
 	}
 	e.words = text
 	return string(text)
@@ -174,7 +192,7 @@ func (s *session) leftText(c *class) string {
 		return "no host that could take it is up"
 	case fit > 0:
 		return fmt.Sprintf("only %d of %d hosts have that left", fit, up)
-	case most[last] < c.need[last] && c.job.Exclusive:
+	case most[last] < c.need[last] && c.spec.Exclusive:
 		return hostsHave(up) + " jobs already"
 	case most[last] < c.need[last]:
 		return hostsHave(up) + " a job that shares with no other"
@@ -203,7 +221,13 @@ func (s *session) lacksHosts(c *class) verdict {
 	if s.e.policy.reserves() > 0 && c.nodes == 1 && s.fitsNow(c) {
 		return s.couldStart(c) // it is others' reservations that keep it
 	}
-	v := verdict{WaitHosts, fmt.Sprintf("needs %s; %s", s.needText(c), s.leftText(c)), "running jobs must end"}
+	if !s.words {
+		if c.pass.quiet && len(c.templates.list) > 0 {
+			return codeOnly(WaitMore)
+		}
+		return codeOnly(WaitHosts)
+	}
+	v := verdict{code: WaitHosts, why: fmt.Sprintf("needs %s; %s", s.needText(c), s.leftText(c)), change: "running jobs must end"}
 	if broken, _ := s.brokenPromises(c); broken != "" {
 		v.why += "; " + broken
 	}
@@ -318,7 +342,10 @@ func (s *session) limitText(t int32) string {
 // served explains jobs that have their tokens as o says and their hosts as the
 // places say.
 func (s *session) served(c *class, o tokenOutcome, places []tally) verdict {
-	v := verdict{o.code, o.why, o.change}
+	v := verdict{o.code, o.why, o.change, o.resource}
+	if !s.words {
+		return s.servedCode(c, v, places)
+	}
 	hosts, change := "", ""
 	if len(places) == 0 {
 		places = []tally{{where: onReal, n: c.nodes}}
@@ -348,13 +375,29 @@ func (s *session) served(c *class, o tokenOutcome, places []tally) verdict {
 	return v
 }
 
+// servedCode is served without words.
+func (s *session) servedCode(c *class, v verdict, places []tally) verdict {
+	for _, t := range places {
+		switch {
+		case t.where == onMade:
+			v.code = WaitMade
+		case t.where == onComing && v.code == "":
+			v.code = WaitComing
+		}
+	}
+	if v.code == "" {
+		return s.couldStart(c)
+	}
+	return v
+}
+
 // placeText says where hosts come from; nothing of those that are there.
 func (s *session) placeText(t tally) verdict {
 	switch t.where {
 	case onMade:
 		tmpl := &s.e.templates[t.template]
 		if tmpl.words.why == "" {
-			tmpl.words = verdict{WaitMade, "to be made from " + tmpl.Name + " by " + tmpl.Provider, tmpl.Provider + " must make what it lacks"}
+			tmpl.words = verdict{code: WaitMade, why: "to be made from " + tmpl.Name + " by " + tmpl.Provider, change: tmpl.Provider + " must make what it lacks"}
 			if tmpl.Latency > 0 {
 				tmpl.words.why += " in " + tmpl.Latency.String()
 			}
@@ -362,21 +405,24 @@ func (s *session) placeText(t tally) verdict {
 		return tmpl.words
 	case onComing:
 		if t.by <= s.now {
-			return verdict{WaitComing, "was expected by " + t.by.Stamp() + " and is overdue", "what is expected must join"}
+			return verdict{code: WaitComing, why: "was expected by " + t.by.Stamp() + " and is overdue", change: "what is expected must join"}
 		}
-		return verdict{WaitComing, "expected by " + t.by.Stamp(), "what is expected must join"}
+		return verdict{code: WaitComing, why: "expected by " + t.by.Stamp(), change: "what is expected must join"}
 	}
 	return verdict{}
 }
 
 // couldStart explains a job for which there is room now that is kept for others.
 func (s *session) couldStart(c *class) verdict {
-	if s.e.policy.reserves() == 0 {
+	switch {
+	case s.e.policy.reserves() == 0:
 		return s.behindFirst(c)
+	case !s.words:
+		return codeOnly(WaitBehind)
 	}
 	return verdict{
-		WaitBehind, fmt.Sprintf("needs %s; would delay jobs that have reservations", s.needText(c)),
-		"those must start, or its time limit be shorter",
+		code: WaitBehind, why: fmt.Sprintf("needs %s; would delay jobs that have reservations", s.needText(c)),
+		change: "those must start, or its time limit be shorter",
 	}
 }
 
@@ -384,17 +430,29 @@ func (s *session) couldStart(c *class) verdict {
 func (s *session) behindFirst(c *class) verdict {
 	for _, n := range c.choices[c.firstChoice()] {
 		if p := s.pools[n.pool]; s.hostWaiter == 0 && p.keeper != 0 {
+			if !s.words {
+				return verdict{code: WaitBehind, resource: p.resource.Name}
+			}
 			return verdict{
 				WaitBehind, fmt.Sprintf("needs %d %s; what is free is kept for job %d, which waits for tokens", n.units, p.resource.Name, p.keeper),
-				fmt.Sprintf("job %d must start", p.keeper),
+				fmt.Sprintf("job %d must start", p.keeper), p.resource.Name,
 			}
 		}
+	}
+	if !s.words {
+		return codeOnly(WaitBehind)
 	}
 	return behindHosts(s.hostWaiter)
 }
 
 // reserved explains a job that has a reservation.
 func (s *session) reserved(c *class, p promise, lacks verdict) verdict {
+	switch {
+	case !s.words && p.at >= forever:
+		return lacks
+	case !s.words:
+		return codeOnly(WaitReserved)
+	}
 	names := make([]string, 0, named)
 	for _, h := range p.hosts[:min(len(p.hosts), named)] {
 		names = append(names, s.promisedName(h))
@@ -405,13 +463,13 @@ func (s *session) reserved(c *class, p promise, lacks verdict) verdict {
 	}
 	why := fmt.Sprintf("needs %s%s; starts on %s %s", s.needText(c), s.tokenText(c, p.choice), text, s.whenText(p.at))
 	if p.at >= forever {
-		return verdict{lacks.code, joined("; ", lacks.why, "runs on "+text+" once jobs without a time limit have ended"), lacks.change}
+		return verdict{lacks.code, joined("; ", lacks.why, "runs on "+text+" once jobs without a time limit have ended"), lacks.change, lacks.resource}
 	}
 	change := "the jobs that hold what it needs must end"
 	if _, coming := s.hereAndComing(p.hosts); len(coming) > 0 {
 		change = "what is expected must join, and the jobs that hold what else it needs must end"
 	}
-	return verdict{WaitReserved, why, change}
+	return verdict{code: WaitReserved, why: why, change: change}
 }
 
 // tokenText says what a choice needs of tokens, and what is free of them.

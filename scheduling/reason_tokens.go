@@ -12,24 +12,29 @@ import (
 func (s *session) lacksTokens(c *class, choice int) verdict {
 	shares := s.shares[choice]
 	if !slices.ContainsFunc(shares, func(sh share) bool { return sh.lacking > 0 }) {
-		return behindTokens(shares)
+		return s.behindTokens(shares)
 	}
 	v := verdict{code: WaitTokens, change: "running jobs must give tokens back"}
 	helps := false // more demand would
 	for i := range shares {
 		if sh := &shares[i]; sh.lacking > 0 {
+			if v.resource == "" {
+				v.resource = sh.pool.resource.Name
+			}
+			if helps = helps || len(sh.pool.sources) > 0; !s.words {
+				continue
+			}
 			v.why = joined("; ", v.why, fmt.Sprintf("%s, %d coming%s", sh.whatIsFree(), sh.coming, s.borrowText(c, sh)))
 			v.change = joined(", or ", v.change, s.remedy(sh.pool))
-			helps = helps || len(sh.pool.sources) > 0
 		}
 	}
-	if len(c.choices) > 1 {
+	if len(c.choices) > 1 && s.words {
 		v.why += "; nor can another of its alternatives be had"
 	}
 	if c.pass.quiet && helps {
 		return s.belowThreshold(c, v)
 	}
-	if len(c.templates.list) > 0 {
+	if len(c.templates.list) > 0 && s.words {
 		v.why += "; without them, no host is kept or made for it"
 	}
 	return v
@@ -57,12 +62,15 @@ func (s *session) remedy(p *pool) string {
 }
 
 // behindTokens explains a job that could have its tokens if none waited before it.
-func behindTokens(shares []share) verdict {
+func (s *session) behindTokens(shares []share) verdict {
 	i := slices.IndexFunc(shares, func(sh share) bool { return sh.pool.waiter != 0 })
 	p := shares[i].pool
+	if !s.words {
+		return verdict{code: WaitBehind, resource: p.resource.Name}
+	}
 	return verdict{
 		WaitBehind, fmt.Sprintf("needs %d %s; waits behind job %d, which waits for %s too", shares[i].need, p.resource.Name, p.waiter, p.resource.Name),
-		fmt.Sprintf("job %d must start", p.waiter),
+		fmt.Sprintf("job %d must start", p.waiter), p.resource.Name,
 	}
 }
 
@@ -101,11 +109,11 @@ func (s *session) borrowText(c *class, sh *share) string {
 	if c.pass.quiet {
 		return ""
 	}
-	return fmt.Sprintf(", %d can be borrowed%s%s", sh.fromHeadroom, sh.inTime(), sh.pool.whyNoMore())
+	return fmt.Sprintf(", %d can be borrowed%s%s", sh.fromHeadroom, sh.inTime(), sh.pool.whyNoMore(s.now))
 }
 
 // whyNoMore says what keeps the pool from borrowing more.
-func (p *pool) whyNoMore() string {
+func (p *pool) whyNoMore(now cluster.Time) string {
 	e := p.resource.Elastic
 	switch {
 	case e == nil:
@@ -113,7 +121,11 @@ func (p *pool) whyNoMore() string {
 	case p.limited():
 		return fmt.Sprintf(" (max borrowed is %d)", e.MaxBorrowed)
 	}
-	return fmt.Sprintf(" (%s)", strings.Join(p.noMore, "; "))
+	texts := make([]string, 0, len(p.lenders))
+	for i := range p.lenders {
+		texts = append(texts, p.lenders[i].noMore(now))
+	}
+	return fmt.Sprintf(" (%s)", strings.Join(texts, "; "))
 }
 
 // tokenOutcome is how the tokens of a job are had, in words and as a code; no
@@ -123,8 +135,10 @@ type tokenOutcome struct {
 	code    Code
 	why     string
 	change  string
-	held    []heldUnits // what is free
-	awaits  []string    // what is not
+	// resource is what is to be borrowed, or requested and coming.
+	resource string
+	held     []heldUnits // what is free
+	awaits   []string    // what is not
 }
 
 // noteTokens records how the job that was just admitted has its tokens. Most
@@ -143,11 +157,28 @@ func (s *session) noteTokens(c *class, choice int) {
 		return
 	}
 	o := tokenOutcome{numbers: slices.Clone(n)}
-	o.describe(shares, c.choices[choice])
+	o.find(shares)
+	if s.words {
+		o.describe(shares, c.choices[choice])
+	}
 	s.outcomes = append(s.outcomes, o)
 	c.pass.tokens = append(c.pass.tokens, tokenSpan{count: 1, outcome: int32(len(s.outcomes) - 1)})
 }
 
+// find finds the code.
+func (o *tokenOutcome) find(shares []share) {
+	for i := range shares {
+		sh := &shares[i]
+		if sh.coming > 0 && o.code == "" {
+			o.code, o.resource = WaitComing, sh.pool.resource.Name
+		}
+		if sh.fromHeadroom > 0 && o.code != WaitBorrow {
+			o.code, o.resource = WaitBorrow, sh.pool.resource.Name
+		}
+	}
+}
+
+// describe says it in words, and finds what is here of the shares and what is not.
 func (o *tokenOutcome) describe(shares []share, needs []tokenNeed) {
 	var parts, changes []string
 	for i := range shares {
@@ -160,16 +191,12 @@ func (o *tokenOutcome) describe(shares []share, needs []tokenNeed) {
 			o.awaits = append(o.awaits, sh.pool.awaitsComing())
 			text += fmt.Sprintf(", %d requested and coming", sh.coming)
 			changes = append(changes, fmt.Sprintf("%d %s must arrive", sh.coming, sh.pool.resource.Name))
-			if o.code == "" {
-				o.code = WaitComing
-			}
 		}
 		for j, n := range sh.borrowed {
 			if n > 0 {
 				text += fmt.Sprintf(", %d to be borrowed from %s", n, sh.pool.sources[j].text())
 				changes = append(changes, fmt.Sprintf("%s must grant %d %s", sh.pool.sources[j].offer.Provider, n, sh.pool.resource.Name))
 				o.awaits = append(o.awaits, sh.pool.resource.Name+" to be borrowed from "+sh.pool.sources[j].text())
-				o.code = WaitBorrow
 			}
 		}
 		parts = append(parts, text)

@@ -1,7 +1,6 @@
 package scheduling
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -11,22 +10,39 @@ import (
 // session is the working state of one pass. Its memory is used again by the
 // next one of the same engine.
 type session struct {
-	e     *Engine
-	now   cluster.Time
-	pools []*pool // as the engine's resources
-	queue classHeap
+	e      *Engine
+	number uint64 // counts the engine's sessions
+	now    cluster.Time
+	pools  []*pool // as the engine's resources
+	queue  classHeap
+	// pass counts the passes of all sessions over the classes in their order, at is how
+	// far the one under way has come; see next.
+	pass     uint64
+	at       walk
+	onlyFits bool
+	// Where nobody asks for reservations, the one of easy is owed until another class
+	// could start; owedAt is how far the pass had come. See pay.
+	lazy      bool
+	owed      *class
+	owedAt    walk
+	touched   []*class
+	order     []*class // those with reservations that stand
+	promisers []*class // those that were promised something in this session
 	// sleepers are classes that wait for tokens under fcfs, by a host that would
 	// take their next job.
 	sleepers [][]*class
 	waited   []int64 // by threshold, how many jobs have waited long enough
 	lines    timelines
 
-	starts   []Start
-	names    []string // the hosts of the starts
-	promises int64    // how many there are
+	words     bool     // reasons are told
+	hostLists []int32  // of jobs and promises, in memory that is handed out likewise
+	starts    []Start  // in memory that is handed out piece by piece
+	names     []string // the hosts of the starts, likewise
+	promises  int64    // how many there are
 	// hostWaiter is the first job that waits for a host under fcfs: nothing
 	// starts after it. 0 while there is none.
 	hostWaiter int64
+	realWaiter int64   // as the real pass left it
 	found      []int32 // hosts for the job at hand
 
 	shares   [][]share // by choice, for the job at hand
@@ -37,54 +53,44 @@ type session struct {
 	hosts    []madeHosts
 	classes  []*class // those with waiting jobs that could ever run
 	verdicts []verdict
-	heldBack []heldJob
-	halves   halves
-}
-
-// realShelf is the hosts of one kind that take jobs, the fullest first.
-type realShelf struct {
-	bins    bins
-	hosts   []int32 // by leaf
-	changed bool    // since they were put in order
+	hopeful  []*class
+	needed   []bool // by host
+	rows     []reservationRow
+	// What Decide answers is in memory that is used again.
+	clocks     map[string]cluster.IdleClock
+	idleSupply []cluster.IdleSupply
+	reserves   []Reservation
+	heldBack   []heldJob
+	halves     halves
 }
 
 // begin makes ready for a session.
 func (e *Engine) begin(now cluster.Time) *session {
 	s := &e.scratch
 	s.e, s.now = e, now
-	s.pools = s.pools[:0]
+	s.number++
+	for len(s.pools) < len(e.resources) {
+		s.pools = append(s.pools, &pool{})
+	}
 	for i := range e.resources {
-		s.pools = append(s.pools, newPool(&e.resources[i], e.offers, now))
+		s.pools[i].begin(&e.resources[i], e.lenders[i], e.offers, now)
 	}
-	s.starts, s.names, s.promises, s.hostWaiter = nil, nil, 0, 0
+	s.starts, s.names, s.hostLists = s.starts[len(s.starts):], s.names[len(s.names):], s.hostLists[len(s.hostLists):]
+	s.promises, s.hostWaiter = 0, 0
 	s.hosts, s.classes = nil, s.classes[:0]
-	s.lines.made = false
+	s.lines.hosts = slices.Grow(s.lines.hosts[:0], len(e.hosts)+len(e.expected))[:len(e.hosts)+len(e.expected)]
+	s.lines.pools = slices.Grow(s.lines.pools[:0], len(e.resources))[:len(e.resources)]
 	s.outcomes, s.verdicts, s.heldBack, s.parts = s.outcomes[:0], s.verdicts[:0], s.heldBack[:0], s.parts[:0]
-	e.shelve()
-	return s
-}
-
-// shelve orders the hosts of each kind as jobs try them: those that the cluster
-// owns first, then the fullest, so that elastic ones fall idle. Kinds of which
-// nothing has changed are as they were.
-func (e *Engine) shelve() {
-	for k := range e.shelves {
-		shelf := &e.shelves[k]
-		if !shelf.changed {
-			continue
+	s.forget()
+	for _, c := range s.promisers {
+		if !c.alone {
+			c.promises = c.promises[:0]
 		}
-		shelf.changed = false
-		slices.SortFunc(shelf.hosts, func(a, b int32) int {
-			x, y := &e.hosts[a], &e.hosts[b]
-			return cmp.Or(boolCompare(x.template == "", y.template == ""), slices.Compare(x.free, y.free), cmp.Compare(a, b))
-		})
-		shelf.bins.reset(e.dims.count(), len(shelf.hosts))
-		for i, h := range shelf.hosts {
-			e.hosts[h].leaf = int32(i)
-			shelf.bins.push(e.hosts[h].left())
-		}
-		shelf.bins.build()
 	}
+	s.promisers = s.promisers[:0]
+	e.shelve()
+	e.forgetClasses()
+	return s
 }
 
 // heldJob is a waiting job that may not start yet, and why.
@@ -97,61 +103,65 @@ type heldJob struct {
 // have ended.
 func (s *session) letGo() {
 	e := s.e
-	awaited, rings := e.alive(), e.rings()
-	kept := e.held[:0]
-	for i := range e.held {
-		job := e.held[i]
-		switch left := among(job.After, awaited); {
-		case len(left) > 0 && rings[job.ID]:
-			s.heldBack = append(s.heldBack, heldJob{entryOf(&job), waitsInRing(among(job.After, rings))})
-			kept = append(kept, job)
-		case len(left) > 0:
-			s.heldBack = append(s.heldBack, heldJob{entryOf(&job), waitsForJobs(left)})
-			kept = append(kept, job)
-		case s.now < job.NotBefore:
-			s.heldBack = append(s.heldBack, heldJob{entryOf(&job), waitsForStart(job.NotBefore)})
-			kept = append(kept, job)
-		default:
-			e.enqueue(&job)
+	if s.holdBack(); len(s.heldBack) < len(e.held) {
+		kept := e.held[:0]
+		for i := range e.held {
+			if s.isHeld(&e.held[i]) {
+				kept = append(kept, e.held[i])
+			} else {
+				e.waiting -= max(e.held[i].Array-e.held[i].Begun, 1) // it is counted anew
+				e.enqueue(&e.held[i])
+			}
 		}
+		clear(e.held[len(kept):])
+		e.held = kept
 	}
-	slices.SortFunc(s.heldBack, func(a, b heldJob) int { return compareEntries(a.first, b.first) })
-	clear(e.held[len(kept):])
-	e.held = kept
-	s.makeQueue()
+	e.promised = nil
 }
 
-// makeQueue makes all classes ready, and forgets those of which no job waits.
-func (s *session) makeQueue() {
+// holdBack finds the jobs that may not start yet, and why.
+func (s *session) holdBack() {
 	e := s.e
-	e.rejoin()
-	s.queue = slices.Grow(s.queue[:0], len(e.classes))
-	waiting := e.classes[:0]
-	for _, c := range e.classes {
-		if c.empty() {
-			c.listed = false
-			if !c.alone {
-				delete(e.classIndex, c.key)
-			}
+	if s.heldBack = s.heldBack[:0]; len(e.held) == 0 {
+		return
+	}
+	awaited, rings := e.alive(), e.rings()
+	for i := range e.held {
+		job := &e.held[i]
+		var why verdict
+		switch left := among(job.After, awaited); {
+		case len(left) > 0 && rings[job.ID]:
+			why = waitsInRing(among(job.After, rings))
+		case len(left) > 0 && !s.words:
+			why = codeOnly(WaitJobs)
+		case len(left) > 0:
+			why = waitsForJobs(left)
+		case s.now < job.NotBefore && !s.words:
+			why = codeOnly(WaitStart)
+		case s.now < job.NotBefore:
+			why = waitsForStart(job.NotBefore)
+		default:
 			continue
 		}
-		c.reset()
-		if !c.alone {
-			c.promises = c.promises[:0]
-		}
-		waiting = append(waiting, c)
-		s.queue.append(c)
+		s.heldBack = append(s.heldBack, heldJob{entryOf(job), why})
 	}
-	clear(e.classes[len(waiting):])
-	e.classes = waiting
-	e.forgetFootprints()
-	s.queue.build()
+	slices.SortFunc(s.heldBack, func(a, b heldJob) int { return compareEntries(a.first, b.first) })
+}
+
+// isHeld tells whether a job is held back.
+func (s *session) isHeld(job *cluster.Job) bool {
+	_, held := slices.BinarySearchFunc(s.heldBack, entryOf(job), func(h heldJob, e entry) int { return compareEntries(h.first, e) })
+	return held
 }
 
 // rejoin puts jobs whose reservations are void back among their like.
-func (e *Engine) rejoin() {
-	for _, c := range e.classes {
-		if !c.alone || len(c.promises) > 0 || c.empty() {
+func (s *session) rejoin() {
+	e := s.e
+	if e.policy.Order != Conservative {
+		return
+	}
+	for c := range e.lineup.all() {
+		if !c.alone || len(c.promises) > 0 {
 			continue
 		}
 		like, known := e.classIndex[c.key]
@@ -160,21 +170,36 @@ func (e *Engine) rejoin() {
 			e.classIndex[c.key] = c
 			continue
 		}
-		e.list(like)
+		if like.world != e.worldNow() {
+			e.fit(like)
+		}
 		for _, waiting := range c.queue[c.head:] {
 			like.add(waiting)
 		}
 		c.queue, c.head, c.waiting = nil, 0, 0
+		s.touch(c)
+		s.touch(like)
 	}
+	s.settle()
 }
 
-// forgetFootprints drops those of jobs that are gone, once they are many.
-func (e *Engine) forgetFootprints() {
-	if len(e.footprints) < 1000+2*(len(e.classes)+len(e.runs)) {
+// forgetClasses drops those of jobs that are gone, once they are many.
+func (e *Engine) forgetClasses() {
+	const many = 10_000
+	if len(e.classIndex) > many+2*e.lineup.count {
+		maps.DeleteFunc(e.classIndex, func(_ classKey, c *class) bool {
+			c.forgotten = !c.listed
+			return c.forgotten
+		})
+	}
+	if len(e.footprints) < many+2*(len(e.classIndex)+e.lineup.count+len(e.runs)) {
 		return
 	}
-	used := make(map[*footprint]bool, len(e.classes)+len(e.runs))
-	for _, c := range e.classes {
+	used := make(map[*footprint]bool, len(e.classIndex)+e.lineup.count+len(e.runs))
+	for c := range e.lineup.all() {
+		used[c.footprint] = true
+	}
+	for _, c := range e.classIndex {
 		used[c.footprint] = true
 	}
 	for i := range e.runs {
@@ -205,7 +230,7 @@ func (e *Engine) alive() map[int64]bool {
 	for i := range e.runs {
 		see(e.runs[i].key.job)
 	}
-	for _, c := range e.classes {
+	for c := range e.lineup.all() {
 		for _, entry := range c.queue[c.head:] {
 			see(entry.id)
 		}

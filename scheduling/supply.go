@@ -56,8 +56,11 @@ type supply struct {
 	real   []shelf // by kind
 	coming []shelf // by kind
 	made   []shelf // one for each template that is used, in the order of choice
+	left   bool    // that hosts are left alone
 	loads  []load
 	items  []item
+	merged []item  // reused
+	order  []int32 // reused
 	// canMake is which templates hosts could be made of as the pass began, and
 	// usables the sets without the others.
 	canMake []uint64
@@ -115,13 +118,19 @@ func (sp *supply) reset(s *session) {
 	sp.quota = s.e.quotasLeft(sp.quota)
 	sp.made, sp.items, sp.use, sp.planned = sp.made[:0], sp.items[:0], 0, sp.planned[:0]
 	sp.findUsable()
-	sp.clearHosts(s)
 }
 
 // findUsable finds the templates of which hosts could be made as the pass begins.
 func (sp *supply) findUsable() {
-	sp.canMake = append(sp.canMake[:0], make([]uint64, (len(sp.headroom)+63)/64)...)
-	sp.usables, sp.nothing = map[*templateSet]*templateSet{}, sp.e.setOf(sp.canMake)
+	sp.canMake = sp.canMake[:0]
+	for range (len(sp.headroom) + 63) / 64 {
+		sp.canMake = append(sp.canMake, 0)
+	}
+	clear(sp.usables)
+	if sp.usables == nil {
+		sp.usables = map[*templateSet]*templateSet{}
+	}
+	sp.nothing = sp.e.setOf(sp.canMake)
 	for t, n := range sp.headroom {
 		if n > 0 {
 			sp.canMake[t/64] |= 1 << (t % 64)
@@ -144,6 +153,10 @@ func (sp *supply) usable(set *templateSet) *templateSet {
 
 // clearHosts puts all hosts back as they were, without what was placed on them.
 func (sp *supply) clearHosts(s *session) {
+	if len(s.starts) > 0 {
+		s.e.shelve() // as the next session will find them
+	}
+	sp.left = false
 	kinds := len(s.e.kinds.all)
 	sp.loads = sp.loads[:0]
 	sp.real = resized(sp.real, kinds)
@@ -164,6 +177,15 @@ func (sp *supply) clearHosts(s *session) {
 		shelf.bins.add(x.size)
 		shelf.hosts = append(shelf.hosts, int32(i))
 		shelf.groups = append(shelf.groups, group{count: 1, load: noLoad})
+	}
+}
+
+// leaveHosts leaves all hosts alone: nobody can have any of them.
+func (sp *supply) leaveHosts(s *session) {
+	sp.left, sp.loads, sp.items = true, sp.loads[:0], sp.items[:0]
+	sp.real, sp.coming = resized(sp.real, len(s.e.kinds.all)), resized(sp.coming, len(s.e.kinds.all))
+	for k := range sp.real {
+		sp.real[k].groups, sp.coming[k].groups = sp.real[k].groups[:0], sp.coming[k].groups[:0]
 	}
 }
 

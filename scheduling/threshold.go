@@ -30,6 +30,9 @@ func needsResource(job *cluster.Job, name string) bool {
 // metScopes answers whether a class may ask for more: in each scope in which it
 // counts, one threshold is met by the jobs that wait.
 func (s *session) metScopes() func(*class) bool {
+	if len(s.e.thresholds) == 0 {
+		return func(*class) bool { return true }
+	}
 	met := map[scope]bool{}
 	s.waited = s.waited[:0]
 	for _, t := range s.e.thresholds {
@@ -44,8 +47,8 @@ func (s *session) metScopes() func(*class) bool {
 
 // waitingFor counts the jobs in the scope of a threshold that have waited long enough.
 func (s *session) waitingFor(t Threshold) (n int64) {
-	for _, c := range s.e.classes {
-		if c.waiting == 0 || !slices.Contains(c.thresholds, t.scope()) {
+	for c := range s.e.lineup.all() {
+		if !slices.Contains(c.thresholds, t.scope()) {
 			continue
 		}
 		for _, e := range c.queue[c.head:] {

@@ -14,33 +14,103 @@ const lastPromise cluster.Time = 253_402_300_799_999
 // moment, but not now.
 const overtime = cluster.Second
 
-// timeline is what is free over the time, of one host or one pool: from at[i]
-// on, until at[i+1], free[i*dims:] is. The first step is now, the last has no end.
+// timeline is what is free over the time, of one host or one pool, in one session:
+// from at[i] on, until at[i+1], free[i*dims:] is. The first step is now. Steps are made
+// as they are looked at: what is given back later than reach is in no step yet.
 type timeline struct {
-	dims int
-	at   []cluster.Time
-	free []int64
+	session uint64 // the session that it is of
+	dims    int
+	at      []cluster.Time
+	free    []int64
+	reach   cluster.Time
+	// ends are of running jobs: those before next are in the steps, but for the
+	// first overdue ones.
+	ends    endings
+	next    int
+	overdue int
+	// later is what reservations give back, and what arrives, beyond reach.
+	later endings
+	// Between firstDip and lastDip something may become less; outside, never.
+	firstDip, lastDip cluster.Time
+}
+
+// open makes the timeline that of a session.
+func (l *timeline) open(session uint64, now cluster.Time, free []int64, ends endings) {
+	l.session, l.dims = session, len(free)
+	l.at, l.free = append(l.at[:0], now), append(l.free[:0], free...)
+	l.reach, l.firstDip, l.lastDip = now, noEnd, now
+	l.ends, l.next, l.later = ends, 0, l.later[:0]
+	for l.next < len(ends) && ends[l.next].at <= now {
+		l.next++
+	}
+	l.overdue = l.next
 }
 
 func (l *timeline) step(i int) []int64 { return l.free[i*l.dims : (i+1)*l.dims] }
 
-// give adds to what is free from `from` on; it is called in the order of time.
-func (l *timeline) give(from cluster.Time, units []int64) {
+// due answers when the next is given back that is in no step yet.
+func (l *timeline) due() cluster.Time {
+	at := noEnd
+	if l.next < len(l.ends) {
+		at = min(l.ends[l.next].at, forever)
+	}
+	if l.overdue > 0 {
+		at = min(at, l.at[0].Add(overtime))
+	}
+	if len(l.later) > 0 {
+		at = min(at, l.later[0].at)
+	}
+	return at
+}
+
+// extend makes one more step, and tells whether there is one.
+func (l *timeline) extend() bool {
+	l.reach = l.due()
+	if l.reach == noEnd {
+		return false
+	}
 	last := len(l.at) - 1
-	if l.at[last] < from {
-		l.at = append(l.at, from)
-		l.free = append(l.free, l.step(last)...)
-		last++
+	l.at = append(l.at, l.reach)
+	l.free = append(l.free, l.step(last)...)
+	free := l.step(last + 1)
+	for ; l.next < len(l.ends) && min(l.ends[l.next].at, forever) == l.reach; l.next++ {
+		add(free, l.ends[l.next].units, 1)
 	}
+	if l.overdue > 0 && l.at[0].Add(overtime) == l.reach {
+		for i := range l.overdue {
+			add(free, l.ends[i].units, 1)
+		}
+		l.overdue = 0
+	}
+	for len(l.later) > 0 && l.later[0].at == l.reach {
+		add(free, l.later[0].units, 1)
+		l.later = l.later[:copy(l.later, l.later[1:])]
+	}
+	return true
+}
+
+// add adds units to what is free, or takes them where by is -1.
+func add(free, units []int64, by int64) {
+	free = free[:len(units)]
 	for d, n := range units {
-		l.free[last*l.dims+d] += n
+		free[d] += by * n
 	}
+}
+
+// from answers the first step at or after t.
+func (l *timeline) from(t cluster.Time) int {
+	i, _ := slices.BinarySearch(l.at, t)
+	return i
 }
 
 // split makes a step begin at t, and answers which.
 func (l *timeline) split(t cluster.Time) int {
-	i, found := slices.BinarySearch(l.at, t)
-	if found {
+	for l.due() <= t {
+		l.extend()
+	}
+	l.reach = max(l.reach, t)
+	i := l.from(t)
+	if i < len(l.at) && l.at[i] == t {
 		return i
 	}
 	l.at = slices.Insert(l.at, i, t)
@@ -48,22 +118,44 @@ func (l *timeline) split(t cluster.Time) int {
 	return i
 }
 
-// take takes the need away in [from, until), or gives it back where by is -1.
+// take takes the need away in [from, until), or gives back what was taken so where by
+// is -1.
 func (l *timeline) take(need []int64, from, until cluster.Time, by int64) {
 	first := l.split(from)
-	end := l.split(until)
+	if by > 0 && from > l.at[0] {
+		l.firstDip, l.lastDip = min(l.firstDip, from), max(l.lastDip, from)
+	}
+	end := len(l.at)
+	switch {
+	case by > 0 && until > l.reach:
+		l.later.add(until, need)
+	case by < 0 && l.later.remove(until, need):
+	default:
+		end = l.split(until)
+	}
 	for i := first; i < end; i++ {
-		for d, n := range need {
-			l.free[i*l.dims+d] -= by * n
-		}
+		add(l.step(i), need, -by)
 	}
 	l.unite(end)
 	l.unite(first)
 }
 
+// begin takes the need away for a job that begins now and is among the ends.
+func (l *timeline) begin(need []int64, until cluster.Time, ends endings) {
+	l.ends = ends
+	end := len(l.at)
+	if until <= l.reach {
+		l.next++
+		end = l.split(until)
+	}
+	for i := range end {
+		add(l.step(i), need, -1)
+	}
+}
+
 // unite makes one step of i and the one before it where they are alike.
 func (l *timeline) unite(i int) {
-	if i > 0 && slices.Equal(l.step(i-1), l.step(i)) {
+	if i > 0 && i < len(l.at) && slices.Equal(l.step(i-1), l.step(i)) {
 		l.at = slices.Delete(l.at, i, i+1)
 		l.free = slices.Delete(l.free, i*l.dims, (i+1)*l.dims)
 	}
@@ -81,15 +173,25 @@ func (l *timeline) least() int64 {
 	return least
 }
 
-// holds tells whether the need is free from now on for the length of time.
-func (l *timeline) holds(need []int64, length cluster.Duration) bool {
-	until := l.at[0].Add(length)
-	for i, t := range l.at {
-		if i > 0 && t >= until {
-			return true
-		}
+// holds tells whether the need is free from an instant on for the length of time.
+func (l *timeline) holds(need []int64, from cluster.Time, length cluster.Duration) bool {
+	for l.due() <= from {
+		l.extend()
+	}
+	i := l.from(from+1) - 1
+	if !covers(l.step(i), need) {
+		return false
+	}
+	until := from.Add(length)
+	if l.firstDip >= until || from >= l.lastDip {
+		return true
+	}
+	for i = max(i+1, l.from(l.firstDip)); i < len(l.at) && l.at[i] < until; i++ {
 		if !covers(l.step(i), need) {
 			return false
+		}
+		if l.at[i] >= l.lastDip {
+			break
 		}
 	}
 	return true
@@ -98,22 +200,25 @@ func (l *timeline) holds(need []int64, length cluster.Duration) bool {
 // window is a span of instants at which something may start.
 type window struct{ from, to cluster.Time }
 
-// windows calls found with every window in which the need stays free for the
-// length of time, in order, until it answers false.
-func (l *timeline) windows(need []int64, length cluster.Duration, found func(window) bool) {
-	for i := 0; i < len(l.at); {
+// windows calls found with every window that begins before a time in which the need
+// stays free for the length of time, in order, until it answers false.
+func (l *timeline) windows(need []int64, length cluster.Duration, before cluster.Time, found func(window) bool) {
+	for i := 0; i < len(l.at) || l.extend(); {
+		if l.at[i] >= before {
+			return
+		}
 		if !covers(l.step(i), need) {
 			i++
 			continue
 		}
-		from := l.at[i]
-		for i++; i < len(l.at) && covers(l.step(i), need); i++ {
+		w := window{from: l.at[i], to: noEnd}
+		for i++; i < len(l.at) && l.at[i-1] < l.lastDip; i++ {
+			if !covers(l.step(i), need) {
+				w.to = l.at[i].Add(-length)
+				break
+			}
 		}
-		w := window{from: from, to: noEnd}
-		if i < len(l.at) {
-			w.to = l.at[i].Add(-length)
-		}
-		if w.to >= w.from && !found(w) {
+		if w.to >= w.from && !found(w) || w.to == noEnd {
 			return
 		}
 	}
@@ -122,128 +227,39 @@ func (l *timeline) windows(need []int64, length cluster.Duration, found func(win
 // noEnd is later than everything that is counted with.
 const noEnd cluster.Time = 1<<63 - 1
 
-// timelines are those of all hosts that take jobs and all pools. They are made
-// when the first job must wait under a policy that makes reservations. Their
-// memory is used again.
+// timelines are those of all hosts that take jobs, of the expected ones after them, and
+// of all pools, as far as a session has looked at them. Their memory is used again.
 type timelines struct {
-	made         bool
 	hosts, pools []timeline
-	atHosts      releases
-	atPools      releases
-	units        []int64
 	marks        []mark
 }
 
-// release is what a running job gives back, and when.
-type release struct {
-	line int32
-	at   cluster.Time
-	need []int64
+// hostLine answers the timeline of a host, or of an expected one.
+func (s *session) hostLine(h int32) *timeline {
+	l := &s.lines.hosts[h]
+	if l.session == s.number {
+		return l
+	}
+	if n := int32(len(s.e.hosts)); h >= n {
+		l.open(s.number, s.now, s.e.none, s.e.expected[h-n].ends)
+	} else {
+		l.open(s.number, s.now, s.e.hosts[h].free, s.e.hosts[h].ends)
+	}
+	return l
 }
 
-// releases are those of all lines of one sort, and the memory of the lines.
-type releases struct {
-	all, sorted []release
-	ends        []int // by line, where its releases end among the sorted ones
-	at          []cluster.Time
-	free        []int64
-}
-
-func (s *session) makeTimelines() {
-	if s.lines.made {
-		return
+// poolLine answers the timeline of a pool.
+func (s *session) poolLine(p int32) *timeline {
+	l := &s.lines.pools[p]
+	if l.session == s.number {
+		return l
 	}
-	l := &s.lines
-	l.made = true
-	s.findReleases()
-	e := s.e
-	none := make([]int64, e.dims.count())
-	l.hosts = l.atHosts.lines(l.hosts, s.now, len(e.hosts)+len(e.expected), e.dims.count(), func(h int) []int64 {
-		if h >= len(e.hosts) {
-			return none
-		}
-		return e.hosts[h].free
-	})
-	l.pools = l.atPools.lines(l.pools, s.now, len(s.pools), 1, func(p int) []int64 { return l.units[p : p+1] })
-}
-
-// findReleases lists what running jobs will give back, and what will arrive.
-func (s *session) findReleases() {
-	l := &s.lines
-	l.atHosts.all, l.atPools.all, l.units = l.atHosts.all[:0], l.atPools.all[:0], l.units[:0]
-	for _, p := range s.pools {
-		l.units = append(l.units, p.free)
+	l.open(s.number, s.now, s.pools[p].frees(), s.e.uses[p])
+	for i := range s.pools[p].arrivals {
+		a := &s.pools[p].arrivals[i]
+		l.later.add(s.counted(a.at), a.units[:])
 	}
-	give := func(pool int32, at cluster.Time, units int64) {
-		l.units = append(l.units, units)
-		l.atPools.all = append(l.atPools.all, release{pool, at, l.units[len(l.units)-1:]})
-	}
-	for i := range s.e.runs {
-		r := &s.e.runs[i]
-		ends := s.counted(r.ends)
-		for _, h := range r.hosts {
-			l.atHosts.all = append(l.atHosts.all, release{h, ends, r.need})
-		}
-		if int(r.choice) < len(r.choices) {
-			for _, n := range r.choices[r.choice] {
-				give(n.pool, ends, n.units)
-			}
-		}
-	}
-	for i := range s.e.expected {
-		x := &s.e.expected[i]
-		l.atHosts.all = append(l.atHosts.all, release{int32(len(s.e.hosts) + i), s.counted(x.Expected), x.size})
-	}
-	for i, p := range s.pools {
-		for _, a := range p.arrivals {
-			give(int32(i), s.counted(a.at), a.units)
-		}
-	}
-}
-
-// lines makes n timelines of what is free now and of the releases.
-func (rs *releases) lines(lines []timeline, now cluster.Time, n, dims int, free func(int) []int64) []timeline {
-	rs.sort(n)
-	steps := n + len(rs.sorted)
-	rs.at = slices.Grow(rs.at[:0], steps)[:steps]
-	rs.free = slices.Grow(rs.free[:0], steps*dims)[:steps*dims]
-	lines = slices.Grow(lines[:0], n)[:n]
-	begin := 0
-	for i := range lines {
-		from, to := begin+i, rs.ends[i]+i+1 // each line has one step more than releases
-		lines[i] = timeline{dims: dims, at: rs.at[from : from+1 : to], free: rs.free[from*dims : (from+1)*dims : to*dims]}
-		lines[i].at[0] = now
-		copy(lines[i].free, free(i))
-		for _, r := range rs.sorted[begin:rs.ends[i]] {
-			lines[i].give(r.at, r.need)
-		}
-		begin = rs.ends[i]
-	}
-	return lines
-}
-
-// sort orders the releases by line, and those of each line by time.
-func (rs *releases) sort(lines int) {
-	rs.ends = slices.Grow(rs.ends[:0], lines)[:lines]
-	clear(rs.ends)
-	for _, r := range rs.all {
-		rs.ends[r.line]++
-	}
-	sum := 0
-	for i, n := range rs.ends { // for now, where they begin
-		rs.ends[i] = sum
-		sum += n
-	}
-	rs.sorted = slices.Grow(rs.sorted[:0], len(rs.all))[:len(rs.all)]
-	for _, r := range rs.all {
-		rs.sorted[rs.ends[r.line]] = r
-		rs.ends[r.line]++
-	}
-	begin := 0
-	for _, end := range rs.ends {
-		slices.SortFunc(rs.sorted[begin:end], func(a, b release) int { return cmp.Compare(a.at, b.at) })
-		begin = end
-	}
+	return l
 }
 
 // counted answers a time as reservations count with it: what is overdue may
@@ -274,35 +290,42 @@ func (s *session) earliest(c *class) (p promise, ok bool) {
 		if !c.possible[choice] {
 			continue // it can never be had
 		}
-		at, found := s.earliestWith(c, c.choices[choice])
+		at, found := s.earliestWith(c, c.choices[choice], &p)
 		if found && at < p.at && at <= forever {
 			p.at, p.choice, ok = at, int32(choice), true
 		}
 	}
-	if ok {
+	if ok && len(p.hosts) == 0 {
 		p.hosts = s.hostsAt(c, p.at)
 	}
 	return p, ok
 }
 
-func (s *session) earliestWith(c *class, tokens []tokenNeed) (cluster.Time, bool) {
-	if c.nodes == 1 && len(tokens) == 0 {
-		return s.firstWindow(c)
+// earliestWith finds the earliest start with tokens, and the host too where it is one
+// and needs no others.
+func (s *session) earliestWith(c *class, tokens []tokenNeed, p *promise) (cluster.Time, bool) {
+	if c.nodes > 1 || len(tokens) > 0 || len(c.choices) > 1 {
+		return s.sweep(c, tokens)
 	}
-	return s.sweep(c, tokens)
+	at, host := s.firstWindow(c)
+	if at == noEnd {
+		return at, false
+	}
+	p.hosts = s.listed([]int32{host})
+	return at, true
 }
 
 // firstWindow is the earliest start on one host.
-func (s *session) firstWindow(c *class) (cluster.Time, bool) {
-	at := noEnd
+func (s *session) firstWindow(c *class) (at cluster.Time, host int32) {
+	at = noEnd
 	s.eachHost(c, func(h int32) bool {
-		s.lines.hosts[h].windows(c.need, c.limit, func(w window) bool {
-			at = min(at, w.from)
+		s.hostLine(h).windows(c.need, c.limit, at, func(w window) bool {
+			at, host = w.from, h
 			return false
 		})
 		return at > s.now
 	})
-	return at, at < noEnd
+	return at, host
 }
 
 // eachHost calls visit with every host that the class may use once it is free,
@@ -366,11 +389,11 @@ func (s *session) sweep(c *class, tokens []tokenNeed) (cluster.Time, bool) {
 		}
 	}
 	s.eachHost(c, func(h int32) bool {
-		s.lines.hosts[h].windows(c.need, c.limit, func(w window) bool { add(w, false); return true })
+		s.hostLine(h).windows(c.need, c.limit, noEnd, func(w window) bool { add(w, false); return true })
 		return true
 	})
 	for _, n := range tokens {
-		s.lines.pools[n.pool].windows([]int64{n.units}, c.limit, func(w window) bool { add(w, true); return true })
+		s.poolLine(n.pool).windows(n.one, c.limit, noEnd, func(w window) bool { add(w, true); return true })
 	}
 	s.lines.marks = marks
 	slices.SortFunc(marks, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
@@ -392,12 +415,9 @@ func (s *session) sweep(c *class, tokens []tokenNeed) (cluster.Time, bool) {
 // hostsAt answers the hosts that a job of the class gets at a time.
 func (s *session) hostsAt(c *class, at cluster.Time) (hosts []int32) {
 	s.eachHost(c, func(h int32) bool {
-		s.lines.hosts[h].windows(c.need, c.limit, func(w window) bool {
-			if w.from <= at && at <= w.to {
-				hosts = append(hosts, h)
-			}
-			return w.to < at
-		})
+		if s.hostLine(h).holds(c.need, at, c.limit) {
+			hosts = append(hosts, h)
+		}
 		return int64(len(hosts)) < c.nodes
 	})
 	return hosts
@@ -415,9 +435,9 @@ func (c *class) end(start cluster.Time) cluster.Time {
 // (by is 1), or gives them back (by is -1).
 func (s *session) occupyLines(c *class, from, until cluster.Time, hosts []int32, choice int32, by int64) {
 	for _, h := range hosts {
-		s.lines.hosts[h].take(c.need, from, until, by)
+		s.hostLine(h).take(c.need, from, until, by)
 	}
 	for _, n := range c.choices[choice] {
-		s.lines.pools[n.pool].take([]int64{n.units}, from, until, by)
+		s.poolLine(n.pool).take(n.one, from, until, by)
 	}
 }

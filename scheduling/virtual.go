@@ -15,15 +15,28 @@ import (
 // not matter. Where not, the jobs take tokens and the chosen hosts once more,
 // strictly in order, so that what is asked for lets those run that come first.
 func (s *session) placeVirtual() {
+	s.realWaiter = s.hostWaiter
 	classes := s.candidates()
 	for _, p := range s.pools {
 		p.keep()
 	}
-	if len(s.starts) > 0 {
-		s.e.shelve() // as the next session will find the hosts
+	if !s.words && len(classes) == 0 {
+		s.supply.leaveHosts(s)
+		return
 	}
 	s.supply.reset(s)
+	if s.words {
+		s.supply.clearHosts(s) // the words tell what is left of them
+	}
 	classes = s.withoutHopeless(classes)
+	switch {
+	case !s.words && len(classes) == 0:
+		s.supply.leaveHosts(s)
+		s.takePromised()
+		return
+	case !s.words:
+		s.supply.clearHosts(s)
+	}
 	s.takePromised()
 	s.giveTokens(classes)
 	s.placeOnReal(classes)
@@ -44,27 +57,29 @@ func (s *session) placeVirtual() {
 // others get, and answers the rest. Those that let no other pass stay, to do so
 // in their turn.
 func (s *session) withoutHopeless(classes []*class) []*class {
-	return slices.DeleteFunc(slices.Clone(classes), func(c *class) bool {
-		if s.blocks(c) || s.supply.hasHope(c, s.e.shelves) {
-			return false
+	s.hopeful = s.hopeful[:0]
+	for _, c := range classes {
+		if s.blocks(c) || s.hasHope(c) {
+			s.hopeful = append(s.hopeful, c)
+			continue
 		}
 		c.pass.cut, c.pass.hopeless = s.lacksHosts(c), true
-		return true
-	})
+	}
+	return s.hopeful
 }
 
 // hasHope tells whether all the supply there is would do for a job of the class.
-func (sp *supply) hasHope(c *class, real []realShelf) bool {
-	missing := c.nodes
+func (s *session) hasHope(c *class) bool {
+	missing := c.nodes - s.expectedThatTake(c)
 	for _, k := range c.kinds {
-		for i := real[k].bins.first(c.need, 0); i >= 0 && missing > 0; i = real[k].bins.first(c.need, i+1) {
+		bins := &s.e.shelves[k].bins
+		for i := bins.first(c.need, 0); i >= 0 && missing > 0; i = bins.first(c.need, i+1) {
 			missing--
 		}
-		missing -= sp.coming[k].room(c.need, max(missing, 0))
 	}
 	if !c.pass.quiet {
 		for _, t := range c.templates.list {
-			missing -= min(sp.available(t), max(missing, 0))
+			missing -= min(s.supply.available(t), max(missing, 0))
 		}
 	}
 	return missing <= 0
@@ -82,22 +97,21 @@ func (s *session) someoneBlocks(classes []*class) bool {
 // decides which of their jobs need nothing new and which may ask for nothing.
 func (s *session) candidates() []*class {
 	met := s.metScopes()
-	for _, c := range s.e.classes {
-		if c.waiting == 0 {
-			continue
+	for c := range s.e.lineup.all() {
+		c.judge()
+		c.judged = s.pass
+		never := c.never
+		if never.code == "" {
+			never = s.noPlaceEver(c)
 		}
-		if c.never.code == "" {
-			c.never = s.noPlaceEver(c)
-		}
-		if c.never.code != "" {
-			s.tell(c, c.waiting, c.never)
+		if never.code != "" {
+			s.tell(c, c.waiting, never)
 			continue
 		}
 		c.pass.quiet = !met(c)
 		c.pass.skipped = s.soonEnough(c)
 		s.classes = append(s.classes, c)
 	}
-	slices.SortFunc(s.classes, byFirst)
 	return s.classes
 }
 
@@ -160,17 +174,21 @@ func (s *session) hostLatency(c *class) (latency cluster.Duration, possible bool
 // takePromised keeps the hosts and tokens that jobs have early reservations for
 // out of what others may count on, and the hosts of those who have nothing else.
 func (s *session) takePromised() {
-	s.halves.reset()
+	if s.words {
+		s.halves.reset()
+	}
 	for _, c := range s.classes {
 		for i, p := range c.promises[:c.pass.skipped] {
 			s.keepHosts(c, p)
 			var held []heldUnits
 			for _, n := range c.choices[p.choice] {
-				if free := s.pools[n.pool].keepFor(n.units); free > 0 {
+				if free := s.pools[n.pool].keepFor(n.units); free > 0 && s.words {
 					held = append(held, heldUnits{int64(n.pool), free})
 				}
 			}
-			s.keepPromised(c, int64(i), held)
+			if s.words {
+				s.keepPromised(c, int64(i), held)
+			}
 		}
 		if c.pass.hopeless {
 			s.keepPromises(c)
@@ -180,6 +198,9 @@ func (s *session) takePromised() {
 
 // keepHosts takes what a job of the class is promised from what is left of hosts.
 func (s *session) keepHosts(c *class, p promise) {
+	if s.supply.left {
+		return
+	}
 	hosts, coming := s.hereAndComing(p.hosts)
 	for _, h := range hosts {
 		shelf, leaf := &s.supply.real[s.e.hosts[h].kind], int(s.e.hosts[h].leaf)
@@ -209,7 +230,9 @@ func (s *session) finishSupply() {
 			sp.count(g.load, onComing, 0, 1, s.e.expected[sp.coming[k].hosts[i]].Expected)
 		}
 	}
-	s.findKept()
+	if s.words {
+		s.findKept()
+	}
 }
 
 // count adds a group of hosts to the tallies of what is on them.

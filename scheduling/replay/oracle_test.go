@@ -77,11 +77,7 @@ func orderAndMode(t *testing.T, kind string) (scheduling.Order, replay.Mode) {
 func publicTrace(t testing.TB, prefix string) replay.Trace {
 	t.Helper()
 	data := unzip(t, filepath.Join(shared, "traces", public[prefix].file))
-	jobs, err := replay.ReadSWF(strings.NewReader(string(data)), public[prefix].procs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return jobs
+	return readSWF(t, data, public[prefix].procs)
 }
 
 func unzip(t testing.TB, file string) []byte {

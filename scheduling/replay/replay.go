@@ -47,8 +47,11 @@ type player struct {
 }
 
 func newPlayer(trace Trace, machine Machine, policy scheduling.Policy) *player {
-	p := &player{jobs: slices.Clone(trace.Jobs), machine: machine}
-	slices.SortStableFunc(p.jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	p := &player{jobs: trace.Jobs, machine: machine, rows: make([]Row, 0, len(trace.Jobs))}
+	if byArrival := func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) }; !slices.IsSortedFunc(p.jobs, byArrival) {
+		p.jobs = slices.Clone(p.jobs)
+		slices.SortStableFunc(p.jobs, byArrival)
+	}
 	p.engine = scheduling.New(scheduling.Input{Policy: policy, Hosts: machine.Hosts, Resources: machine.Resources})
 	return p
 }

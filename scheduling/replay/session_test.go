@@ -22,6 +22,7 @@ type kept struct {
 	state  scheduling.Input
 	engine *scheduling.Engine
 	jobs   int64
+	likes  map[string]*scheduling.Like
 	// freed tells that something has ended since the last session.
 	freed bool
 }
@@ -74,7 +75,11 @@ func (k *kept) events(t *rapid.T) {
 		k.jobs++
 		job := drawJob(t, k.jobs, k.state)
 		k.state.Jobs = append(k.state.Jobs, job)
-		k.engine.Submit(job)
+		if rapid.Bool().Draw(t, "as its like") {
+			k.submitLike(job)
+		} else {
+			k.engine.Submit(job)
+		}
 	}
 }
 
@@ -99,12 +104,13 @@ func (k *kept) use(spec cluster.JobSpec, alternative, by int64) {
 }
 
 func (k *kept) session(t *rapid.T) {
-	r := k.engine.Session(k.state.Now)
+	r := k.answer(t)
 	in := k.copy(t)
 	in.Settled = !k.freed
 	if got, want := encoded(t, r), encoded(t, scheduling.Run(in)); !bytes.Equal(got, want) {
 		t.Fatalf("in the state\n%s\nthe engine that lives long answers\n%s\nand the new one\n%s", encoded(t, in), got, want)
 	}
+	k.decide(t, r)
 	k.freed = false
 	for _, s := range r.Starts {
 		k.start(t, s)
@@ -120,6 +126,23 @@ func (k *kept) session(t *rapid.T) {
 			h.IdleSince = r.Idle[at].Since
 		}
 	}
+}
+
+// answer is what the engine that lives long answers, with words at once or afterwards.
+func (k *kept) answer(t *rapid.T) (r scheduling.Result) {
+	if rapid.Bool().Draw(t, "with words") {
+		return k.engine.Session(k.state.Now)
+	}
+	decided := k.engine.Decide(k.state.Now)
+	if rapid.Bool().Draw(t, "words twice") {
+		k.engine.Explain()
+	}
+	words := k.engine.Explain()
+	decided.Unplaced, decided.Halves = words.Unplaced, words.Halves
+	if err := json.Unmarshal(encoded(t, decided), &r); err != nil {
+		t.Fatal(err) // the memory of a decision is used again
+	}
+	return r
 }
 
 func (k *kept) start(t *rapid.T, s scheduling.Start) {
@@ -208,4 +231,18 @@ func drawJob(t *rapid.T, id int64, in scheduling.Input) cluster.Job {
 		job.Tokens[fmt.Sprintf("r%d", len(in.Resources))] = 1 // there is no such resource
 	}
 	return job
+}
+
+// submitLike submits a job as one like an earlier one.
+func (k *kept) submitLike(job cluster.Job) {
+	id, submitted := job.ID, job.Submitted
+	job.ID, job.Submitted = 0, 0
+	key := fmt.Sprintf("%+v", job)
+	if k.likes == nil {
+		k.likes = map[string]*scheduling.Like{}
+	}
+	if k.likes[key] == nil {
+		k.likes[key] = k.engine.Like(job)
+	}
+	k.engine.SubmitLike(k.likes[key], id, submitted)
 }

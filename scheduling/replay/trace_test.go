@@ -69,11 +69,7 @@ func ownTrace(t *testing.T, name string, machine replay.Machine) replay.Trace {
 	if !strings.HasSuffix(name, ".swf") {
 		return readTable(t, data)
 	}
-	trace, err := replay.ReadSWF(bytes.NewReader(data), machine.Hosts[0].CPUs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return trace
+	return readSWF(t, data, machine.Hosts[0].CPUs)
 }
 
 // readTable reads lines of id, submit, run, estimate, cpus, memory, gpus, vcs and verdi.
