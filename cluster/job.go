@@ -118,11 +118,19 @@ func (s JobSpec) Validate(resources []SharedResource, hosts []Host) Problems {
 	if s.CPUs < 1 {
 		ps.add("cpus", fmt.Sprintf("%d cpus cannot run a job", s.CPUs), "ask for at least 1")
 	}
-	ps = append(ps, s.ValidateShape("")...)
 	if len(ps) > 0 {
-		return append(ps, s.tokenProblems(resources)...)
+		return append(append(ps, s.ValidateShape("")...), s.tokenProblems(resources)...)
 	}
-	ps.fits(s, hosts)
+	return s.ValidateFit(resources, hosts)
+}
+
+// ValidateFit checks s against the resources and hosts it would have to run on, as
+// it is done for jobs of other clusters too.
+func (s JobSpec) ValidateFit(resources []SharedResource, hosts []Host) Problems {
+	ps := s.ValidateShape("")
+	if len(ps) == 0 {
+		ps.fits(s, hosts)
+	}
 	return append(ps, s.tokenProblems(resources)...)
 }
 

@@ -39,8 +39,16 @@ type Result struct {
 	Providers []ProviderResult
 	// Changes are all changes of totals and of hosts, in their order.
 	Changes []Change
+	// Orders are what became of an operator's orders.
+	Orders []Ordered
 	// Sessions counts the scheduling sessions.
 	Sessions int64
+}
+
+// Ordered is what became of an operator's order.
+type Ordered struct {
+	At                  cluster.Time
+	Do, Subject, Became string
 }
 
 // Outcome is what became of a job.
