@@ -48,17 +48,18 @@ type Settings struct {
 
 // OwnedHosts are hosts that are alike. Of several each is called NAME-N, from 1.
 type OwnedHosts struct {
-	Name       string            `json:"name"`
-	Count      int64             `json:"count,omitempty"` // 0 means 1
-	CPUs       int64             `json:"cpus"`
-	MemoryMB   int64             `json:"memory_mb,omitempty"`
-	Countables map[string]int64  `json:"countables,omitempty"`
-	Features   []string          `json:"features,omitempty"`
-	Attributes map[string]string `json:"attributes,omitempty"`
+	Name     string `json:"name"`
+	Count    int64  `json:"count,omitempty"` // 0 means 1
+	CPUs     int64  `json:"cpus"`
+	MemoryMB int64  `json:"memory_mb,omitempty"`
+	// Countables has lines NAME=COUNT; Features has features, and attributes as NAME=VALUE.
+	Countables []string `json:"countables,omitempty"`
+	Features   []string `json:"features,omitempty"`
 }
 
 func (o OwnedHosts) capacity() cluster.Capacity {
-	return cluster.Capacity{CPUs: o.CPUs, MemoryMB: o.MemoryMB, Countables: o.Countables, Features: o.Features, Attributes: o.Attributes}
+	c, _ := cluster.ReadCapacity("", o.CPUs, o.MemoryMB, o.Countables, o.Features)
+	return c
 }
 
 // hosts answers the hosts one by one.
@@ -154,7 +155,8 @@ func (s Settings) Validate(at string, providers []string) (ps cluster.Problems) 
 			add(path+".count", fmt.Sprintf("%d is no number of hosts", h.Count), "write 1 to 1000000")
 			continue
 		}
-		ps = append(ps, h.capacity().Validate(at+"."+path+".")...)
+		_, wrong := cluster.ReadCapacity(at+"."+path+".", h.CPUs, h.MemoryMB, h.Countables, h.Features)
+		ps = append(append(ps, wrong...), h.capacity().Validate(at+"."+path+".")...)
 		for _, one := range h.hosts() {
 			if other, twice := names[one.Name]; twice {
 				add(path+".name", fmt.Sprintf("there is a host %s already, by %s", one.Name, other), "give the hosts another name")

@@ -53,6 +53,7 @@ type Model struct {
 // shelf is what there is of one thing.
 type shelf struct {
 	supply Supply
+	has    cluster.Capacity // of one host
 	terms
 	taken int64
 }
@@ -88,7 +89,7 @@ func New(p Provider, seed uint64, w World) *Model {
 	m.stockOut = spells{Spell: p.StockOut, chance: m.chance, purpose: p.Name + " stock out"}
 	m.outage = spells{Spell: p.Outage, chance: m.chance, purpose: p.Name + " outage"}
 	for _, t := range p.Templates {
-		m.templates = append(m.templates, &shelf{supply: t.Supply})
+		m.templates = append(m.templates, &shelf{supply: t.Supply, has: t.Has()})
 	}
 	for _, o := range p.Offers {
 		m.offers = append(m.offers, &shelf{supply: o.Supply})
@@ -250,7 +251,7 @@ func (m *Model) make(r *request) {
 		joins = 0
 	}
 	if m.world.Made != nil {
-		m.world.Made(r.machine, joins, t.Has())
+		m.world.Made(r.machine, joins, r.shelf.has)
 	}
 	if t.Dies > 0 {
 		m.world.At(now.Add(m.chance.exponential(t.Dies, m.Name, "dies", r.RequestID)), func() { m.end(r) })

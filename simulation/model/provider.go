@@ -50,12 +50,12 @@ type Period struct {
 
 // Template is a kind of host that the provider makes.
 type Template struct {
-	Template   string            `json:"template"`
-	CPUs       int64             `json:"cpus"`
-	MemoryMB   int64             `json:"memory_mb"`
-	Countables map[string]int64  `json:"countables,omitempty"`
-	Features   []string          `json:"features,omitempty"`
-	Attributes map[string]string `json:"attributes,omitempty"`
+	Template string `json:"template"`
+	CPUs     int64  `json:"cpus"`
+	MemoryMB int64  `json:"memory_mb"`
+	// Countables has lines NAME=COUNT; Features has features, and attributes as NAME=VALUE.
+	Countables []string `json:"countables,omitempty"`
+	Features   []string `json:"features,omitempty"`
 	Supply     `json:",squash"`
 	// Latency is how long the provider says that a host takes until it has joined; the median
 	// of Boot where it is not given.
@@ -151,7 +151,8 @@ func (t Template) validate(ps *cluster.Problems, at string) {
 	if !cluster.ValidName(t.Template) {
 		*ps = append(*ps, cluster.Problem{Path: at + ".template", What: fmt.Sprintf("name %q is not valid", t.Template), Remedy: "use letters, digits, '.', '_' or '-'"})
 	}
-	*ps = append(*ps, t.Has().Validate(at+".")...)
+	c, wrong := cluster.ReadCapacity(at+".", t.CPUs, t.MemoryMB, t.Countables, t.Features)
+	*ps = append(append(*ps, wrong...), c.Validate(at+".")...)
 	t.Supply.validate(ps, at)
 	t.Boot.validate(ps, at+".boot")
 	for _, d := range []struct {
@@ -167,7 +168,8 @@ func (t Template) validate(ps *cluster.Problems, at string) {
 
 // Has is what a host of the template has.
 func (t Template) Has() cluster.Capacity {
-	return cluster.Capacity{CPUs: t.CPUs, MemoryMB: t.MemoryMB, Countables: t.Countables, Features: t.Features, Attributes: t.Attributes}
+	c, _ := cluster.ReadCapacity("", t.CPUs, t.MemoryMB, t.Countables, t.Features)
+	return c
 }
 
 func (s Supply) validate(ps *cluster.Problems, at string) {

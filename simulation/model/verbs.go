@@ -42,7 +42,7 @@ func (m *Model) describeTemplate(i int) providers.Template {
 		latency = t.Boot.Typical() + m.Decide.Typical()
 	}
 	return providers.Template{
-		Template: t.Template, CPUs: t.CPUs, MemoryMB: t.MemoryMB, Countables: t.Countables, Features: t.Features, Attributes: t.Attributes,
+		Template: t.Template, CPUs: s.has.CPUs, MemoryMB: s.has.MemoryMB, Countables: s.has.Countables, Features: s.has.Features, Attributes: s.has.Attributes,
 		Headroom: m.headroom(s), Price: s.price, MinimumHold: seconds(t.MinimumHold), BillingStep: seconds(t.BillingStep),
 		Latency: seconds(latency), Preference: t.Preference,
 	}

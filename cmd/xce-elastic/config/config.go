@@ -17,6 +17,7 @@ import (
 	"xce.internal/elastic/providers/hostfactory"
 	"xce.internal/elastic/scheduling"
 	"xce.internal/elastic/scheduling/snapshot"
+	"xce.internal/elastic/simulation"
 	"xce.internal/elastic/workflows"
 )
 
@@ -33,6 +34,8 @@ type Config struct {
 	Temporal   Temporal                 `json:"temporal"`
 	Agent      Agent                    `json:"agent"`
 	Log        Log                      `json:"log"`
+	// Simulation stands in for the world where the cluster is simulated.
+	Simulation simulation.Settings `json:"simulation"`
 
 	file string
 }
@@ -203,6 +206,7 @@ func (c *Config) validate() cluster.Problems {
 	ps = append(ps, faults...)
 	ps = append(ps, snapshot.ValidatePolicy("policy", c.Policy)...)
 	ps = append(ps, snapshot.ValidateThresholds("thresholds", c.Thresholds, c.resourceNames())...)
+	ps = append(ps, c.Simulation.Validate("simulation", c.ProviderNames())...)
 	for i, p := range c.Providers {
 		ps = append(ps, p.validate(fmt.Sprintf("providers[%d]", i), c.Providers[:i])...)
 	}
@@ -251,6 +255,18 @@ func (p Provider) validate(at string, before []Provider) (ps cluster.Problems) {
 		}
 	}
 	return ps
+}
+
+// Farm answers the cluster as it is simulated.
+func (c *Config) Farm() simulation.Farm {
+	farm := simulation.Farm{
+		Name: c.Cluster.Name, SessionInterval: c.Cluster.SessionInterval, Resources: c.Resources, Rules: c.Hosts,
+		Policy: c.Policy, Thresholds: c.Thresholds, Settings: c.Simulation,
+	}
+	for _, p := range c.Providers {
+		farm.Providers = append(farm.Providers, simulation.Provider{Name: p.Name, SurveyEvery: p.SurveyEvery, OrphanGrace: p.OrphanGrace})
+	}
+	return farm
 }
 
 // ProviderNames answers the names of the providers.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -95,8 +96,11 @@ func keys(t reflect.Type) map[string]reflect.Type {
 	}
 	known := map[string]reflect.Type{}
 	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
-			known[name] = t.Field(i).Type
+		field := t.Field(i)
+		if field.Anonymous {
+			maps.Copy(known, keys(field.Type))
+		} else if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			known[name] = field.Type
 		}
 	}
 	return known
