@@ -51,29 +51,41 @@ type Shape struct {
 // Repair is what was mended under one rule.
 type Repair struct {
 	// Rule is its name, as the flag that refuses it has it: "no-estimate".
-	Rule string
+	Rule string `json:"rule"`
 	// What says what was found and what was done, in a sentence.
-	What  string
-	Count int64
+	What  string `json:"what"`
+	Count int64  `json:"count"`
 	// Places are the first few, as FILE:LINE with the field and its text.
-	Places []string
+	Places []string `json:"places,omitempty"`
 }
 
 // Sort brings the jobs into the order of their arrival.
 func (t *Trace) Sort() {
-	slices.SortStableFunc(t.Jobs, func(a, b Job) int { return cmp.Compare(a.Submit, b.Submit) })
+	arrivals := make([]arrival, len(t.Jobs))
+	for i := range t.Jobs {
+		arrivals[i] = arrival{t.Jobs[i].Submit, i}
+	}
+	slices.SortFunc(arrivals, func(a, b arrival) int {
+		return cmp.Or(cmp.Compare(a.submit, b.submit), cmp.Compare(a.from, b.from))
+	})
+	// Each job moves once, along the cycles of the permutation.
+	for i := range arrivals {
+		if arrivals[i].from == i {
+			continue
+		}
+		first := t.Jobs[i]
+		at := i
+		for arrivals[at].from != i {
+			from := arrivals[at].from
+			t.Jobs[at], arrivals[at].from = t.Jobs[from], at
+			at = from
+		}
+		t.Jobs[at], arrivals[at].from = first, at
+	}
 }
 
-// longAgo is before any calendar that a trace could have.
-const longAgo = cluster.Time(1_000_000_000_000 / 2)
-
-// Anchor puts a trace whose times count from nothing onto the calendar: its time 0 becomes `at`. One that has a
-// calendar stays as it is.
-func (t *Trace) Anchor(at cluster.Time) {
-	if len(t.Jobs) == 0 || t.Jobs[0].Submit > longAgo {
-		return
-	}
-	for i := range t.Jobs {
-		t.Jobs[i].Submit += at
-	}
+// arrival is when a job arrives, and where it stands.
+type arrival struct {
+	submit cluster.Time
+	from   int
 }
