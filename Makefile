@@ -66,7 +66,9 @@ fuzz: ## Fuzz what reads untrusted input, a minute each
 	go test -run '^$$' -fuzz FuzzClassify -fuzztime 60s ./providers
 	go test -run '^$$' -fuzz FuzzParse -fuzztime 60s ./cmd/xce-elastic/config
 	go test -run '^$$' -fuzz FuzzRead -fuzztime 60s -fuzzminimizetime 20x ./scheduling/snapshot
-	go test -run '^$$' -fuzz FuzzTracesAreReadOrRefused -fuzztime 60s ./scheduling/replay
+	for target in SWF Sacct LSF GridEngine PBS JSONL AnyFormat Mapping; do \
+		go test -run '^$$' -fuzz "^Fuzz$$target\$$" -fuzztime 60s -fuzzminimizetime 20x ./simulation/trace || exit 1; \
+	done
 
 clean: ## Remove what was built and the example cluster's state
 	rm -rf $(BIN) .xce

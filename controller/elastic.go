@@ -9,18 +9,16 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/judge"
+	"xce.internal/elastic/controller/record"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/ledger"
-	"xce.internal/elastic/policy"
 )
 
 // hostEntry is one write to an elastic host's row in progress.
 type hostEntry struct {
 	*work
-	rules cluster.HostRules
-	books ledger.Host
-	// demand is what is left of it for the template, where the write is an intent.
-	demand cluster.Demand
+	books judge.HostBooks
 }
 
 // WriteHost applies one change of a host's workflow to the host's row, and what
@@ -32,85 +30,59 @@ func (s *Service) WriteHost(ctx context.Context, actor string, in api.WriteHost)
 		if err != nil {
 			return err
 		}
-		change, err := e.change(in)
-		if err != nil {
+		answer, err := e.books.Write(in, w.now)
+		written = answer.HostWritten
+		switch {
+		case errors.Is(err, judge.ErrNoChange):
+			return refuse(http.StatusUnprocessableEntity, "the write to host %s has no change; set exactly one", in.Host)
+		case err != nil:
 			return err
 		}
-		after, event, err := e.books.Write(in.Host, in.Step, change, w.now)
-		written.Host = after
-		if written.Refusal = refusalOf(err); written.Refusal != nil {
+		w.decided(record.Entry{Host: &record.HostEntry{Books: e.books, Write: in, Answer: answer}})
+		if answer.Event.Kind == "" {
 			return nil
 		}
-		if err != nil || event.Kind == "" {
-			return err
-		}
-		return e.keep(in, event)
+		return e.keep(in, answer)
 	})
 	return written, err
 }
 
 // hostEntry reads the books around one host.
 func (w *work) hostEntry(in api.WriteHost, rules cluster.HostRules) (*hostEntry, error) {
-	e := &hostEntry{work: w, rules: rules}
+	e := &hostEntry{work: w}
 	var err error
 	if e.books.Row, _, err = w.ElasticHost(in.Host); err != nil {
 		return nil, err
 	}
-	if e.books.Row.State.Here() {
-		jobs, err := w.HostJobs(e.books.Row.Name)
+	row := e.books.Row
+	if row.State.Here() {
+		jobs, err := w.HostJobs(row.Name)
 		if err != nil {
 			return nil, err
 		}
 		e.books.Jobs = int64(len(jobs))
 	}
-	if in.Intend != nil {
-		e.demand, err = w.demandFor("", in.Intend.Template, in.Intend.Provider)
-		e.books.Demanded = e.demand.Units
+	switch {
+	case in.Intend != nil:
+		e.books.Rules = &rules
+		e.books.Demand, err = w.demandFor("", in.Intend.Template, in.Intend.Provider)
+		err = errors.Join(err, e.readTemplate(in.Intend.Template, in.Intend.Provider))
+	case in.Expect != nil:
+		e.books.Name, err = e.nameFor(in.Expect.Name)
+	case in.Fence:
+		e.books.IdleSince, err = w.IdleSince(row.Name)
+	case in.Refuse != nil || in.Lapse != nil || in.Gone != nil:
+		err = e.readTemplate(row.Template, row.Provider)
 	}
 	return e, err
 }
 
-// change answers the ledger's form of what the workflow writes.
-func (e *hostEntry) change(in api.WriteHost) (ledger.HostChange, error) {
-	row := e.books.Row
-	switch {
-	case in.Intend != nil:
-		return e.intend(*in.Intend)
-	case in.Expect != nil:
-		name, err := e.nameFor(in.Expect.Name)
-		return ledger.ExpectHost{Instance: in.Expect.Instance, Name: name}, err
-	case in.Refuse != nil:
-		return ledger.RefuseHost{Why: in.Refuse.Why}, nil
-	case in.Lapse != nil:
-		return ledger.LapseHost{Why: in.Lapse.Why}, nil
-	case in.Drain != nil:
-		return ledger.DrainHost{Drain: *in.Drain}, nil
-	case in.Undrain != nil:
-		return ledger.UndrainHost{By: in.Undrain.By}, nil
-	case in.Keep != nil:
-		return ledger.KeepHost{Keep: *in.Keep}, nil
-	case in.Release != nil:
-		return ledger.ReleaseHost{By: in.Release.By}, nil
-	case in.StopJobs != nil:
-		return ledger.StopJobs{Why: in.StopJobs.Why}, nil
-	case in.Fence:
-		return e.fence(row)
-	case in.Confirm:
-		return ledger.ConfirmHost{}, nil
-	case in.Gone != nil:
-		return ledger.LoseHost{Why: in.Gone.Why}, nil
+func (e *hostEntry) readTemplate(name, provider string) error {
+	t, found, err := e.template(name, provider)
+	if found {
+		e.books.Template = &t
 	}
-	return nil, refuse(http.StatusUnprocessableEntity, "the write to host %s has no change; set exactly one", in.Host)
-}
-
-// intend makes a request one of the template as it is now. Where the template is
-// gone, nothing is demanded of it any more.
-func (e *hostEntry) intend(r cluster.HostRequest) (ledger.HostChange, error) {
-	t, found, err := e.template(r.Template, r.Provider)
-	if !found {
-		e.books.Demanded = 0
-	}
-	return ledger.IntendHost{HostRequest: r, Capacity: t.Believed(), Terms: e.rules.Terms(t)}, err
+	return err
 }
 
 func (w *work) template(name, provider string) (cluster.Template, bool, error) {
@@ -161,34 +133,43 @@ func (e *hostEntry) adopt(row cluster.ElasticHost) error {
 	if err != nil || !joined || !e.adoptable(host.Host) {
 		return err
 	}
-	after, event, err := ledger.Host{Row: row}.Note(ledger.Join{Capacity: host.Host.Capacity}, e.now)
+	noted, err := e.note(row, judge.Fact{Join: &host.Host.Capacity})
 	if err != nil {
 		return err
 	}
+	if noted.Refusal != nil {
+		return &ledger.Refusal{Code: ledger.Code(noted.Refusal.Code), Text: noted.Refusal.Text}
+	}
 	host.Host.ID, host.Host.Template = row.ID, row.Template
-	return errors.Join(e.SaveHost(host), e.saveElastic(after), e.learn(after), e.recordHost(event), e.loaded(row.Name))
+	return errors.Join(e.SaveHost(host), e.saveElastic(noted.Host), e.learn(noted.Host), e.recordHost(noted.Event), e.loaded(row.Name))
 }
 
-// fence decides whether the host may go: empty it must be in any case.
-func (e *hostEntry) fence(row cluster.ElasticHost) (ledger.HostChange, error) {
-	since, err := e.IdleSince(row.Name)
-	idle, again := policy.ReturnHost(row, since, e.now)
-	why := fmt.Sprintf("idle for %s since %s", row.IdleTime, since)
-	if row.Drain != nil {
-		why = "empty, and drained: " + row.Drain.Why
+// note judges what is seen of a host.
+func (w *work) note(row cluster.ElasticHost, fact judge.Fact) (judge.FactAnswer, error) {
+	answer, err := judge.Note(row, fact, w.now)
+	if err == nil && (answer.Event.Kind != "" || answer.Refusal != nil) {
+		w.decided(record.Entry{Fact: &record.FactEntry{Row: row, Fact: fact, Answer: answer}})
 	}
-	return ledger.FenceHost{Idle: idle, AskAgain: again, Why: why}, err
+	return answer, err
 }
 
 // keep stores the row, the audit record, and what the change brings with it.
-func (e *hostEntry) keep(in api.WriteHost, event ledger.HostEvent) error {
-	if err := e.saveElastic(event.After); err != nil {
+func (e *hostEntry) keep(in api.WriteHost, answer judge.HostAnswer) error {
+	if err := e.saveElastic(answer.Event.After); err != nil {
 		return err
 	}
-	if err := e.recordHost(event); err != nil {
+	if err := e.recordHost(answer.Event); err != nil {
 		return err
 	}
-	return e.bring(in, event)
+	if answer.Demand != nil {
+		if err := e.SaveDemand(*answer.Demand); err != nil {
+			return err
+		}
+	}
+	if err := e.bring(in, answer.Event); err != nil || answer.Template == nil {
+		return err
+	}
+	return e.SaveTemplate(*answer.Template)
 }
 
 // recordHost appends the audit record of an event that is worth one.
@@ -207,33 +188,18 @@ func (w *work) recordHost(event ledger.HostEvent) error {
 func (e *hostEntry) bring(in api.WriteHost, event ledger.HostEvent) error {
 	row := event.After
 	switch {
-	case in.Intend != nil && row.State.Open():
-		e.demand.Units--
-		return e.SaveDemand(e.demand)
 	case in.Expect != nil:
 		return e.adopt(row)
-	case in.Refuse != nil:
-		return errors.Join(e.DeleteJoinToken(row.ID), e.letBe(row, in.Refuse.Ours, in.Refuse.RetryAfter))
-	case in.Lapse != nil:
-		return errors.Join(e.DeleteJoinToken(row.ID), e.letBe(row, !in.Lapse.Late, 0))
+	case in.Refuse != nil || in.Lapse != nil:
+		return e.DeleteJoinToken(row.ID)
 	case in.StopJobs != nil:
 		return e.stopJobs(row)
 	case in.Gone != nil:
-		neverJoined := event.Before.State == cluster.HostExpected
-		return errors.Join(e.requeueAll(row), e.leave(row), e.DeleteJoinToken(row.ID), e.letBe(row, !neverJoined, 0))
+		return errors.Join(e.requeueAll(row), e.leave(row), e.DeleteJoinToken(row.ID))
 	case row.State == cluster.HostLeaving && event.Before.State.Here():
 		return errors.Join(e.leave(row), e.DeleteJoinToken(row.ID))
 	}
 	return nil
-}
-
-// letBe lets a template be for a while after a refusal that was not ours.
-func (w *work) letBe(row cluster.ElasticHost, ours bool, retryAfter cluster.Duration) error {
-	t, found, err := w.template(row.Template, row.Provider)
-	if err != nil || !found || ours {
-		return err
-	}
-	return w.SaveTemplate(policy.RefusedTemplate(t, retryAfter, w.now))
 }
 
 // saveElastic writes a host's row, and what sessions are to know of it.
@@ -340,7 +306,9 @@ func (w *work) loaded(name string) error {
 	if err != nil {
 		return err
 	}
-	after, event, err := ledger.Host{Row: row}.Note(ledger.Load{Jobs: int64(len(jobs))}, w.now)
+	load := int64(len(jobs))
+	noted, err := w.note(row, judge.Fact{Load: &load})
+	after, event := noted.Host, noted.Event
 	if err != nil || event.Kind == "" {
 		return err
 	}
@@ -366,30 +334,26 @@ func (s *Service) listen(w *work) error {
 		if health == h.Host.Health || !s.wasHeard(h.Name) && h.Host.Health != cluster.Well && health != cluster.Lost {
 			continue // a controller that has just started knows no better
 		}
-		if err := w.noteHealth(h.Host.ID, ledger.Seen{Health: health, Why: "last heard of at " + last.Stamp()}); err != nil {
+		if err := w.noteHealth(h.Host.ID, judge.Seen{Health: health, Why: "last heard of at " + last.Stamp()}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *work) noteHealth(id string, fact ledger.Seen) error {
+func (w *work) noteHealth(id string, seen judge.Seen) error {
 	row, _, err := w.ElasticHost(id)
 	if err != nil {
 		return err
 	}
-	after, event, err := ledger.Host{Row: row}.Note(fact, w.now)
-	var refusal *ledger.Refusal
-	if errors.As(err, &refusal) || err == nil && event.Kind == "" {
-		return nil
-	}
-	if err != nil {
+	noted, err := w.note(row, judge.Fact{Seen: &seen})
+	if err != nil || noted.Event.Kind == "" {
 		return err
 	}
-	if err := w.saveElastic(after); err != nil {
+	if err := w.saveElastic(noted.Host); err != nil {
 		return err
 	}
-	return w.recordHost(event)
+	return w.recordHost(noted.Event)
 }
 
 // ElasticHosts lists elastic hosts: those that stand for something, or all.

@@ -13,9 +13,9 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/judge"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/store"
-	"xce.internal/elastic/ledger"
 )
 
 // JoinToken makes the one-time token with which a host that was asked for joins.
@@ -158,14 +158,15 @@ func (s *Service) admit(w *work, id string, join api.JoinHost) (cluster.ElasticH
 	if err := s.sameAgent(w, row.Name, id, join.Instance); err != nil {
 		return row, err
 	}
-	after, event, err := ledger.Host{Row: row}.Note(ledger.Join{Capacity: join.Capacity()}, w.now)
-	var refusal *ledger.Refusal
-	if errors.As(err, &refusal) {
-		return row, refuse(http.StatusGone, "%s", refusal.Text)
-	}
+	capacity := join.Capacity()
+	noted, err := w.note(row, judge.Fact{Join: &capacity})
 	if err != nil {
 		return row, err
 	}
+	if noted.Refusal != nil {
+		return row, refuse(http.StatusGone, "%s", noted.Refusal.Text)
+	}
+	after, event := noted.Host, noted.Event
 	if err := s.enlist(w, after, join); err != nil || event.Kind == "" {
 		return after, err
 	}

@@ -4,60 +4,36 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/judge"
+	"xce.internal/elastic/controller/record"
 	"xce.internal/elastic/controller/store"
-	"xce.internal/elastic/ledger"
-	"xce.internal/elastic/policy"
 )
 
-// entry is one write to a loan's row in progress.
-type entry struct {
-	*work
-	resource store.Resource
-	account  ledger.Account
-	row      cluster.Loan // as it is before the write; zero if there is none
-}
-
-// write applies one change to a loan's row. `change` makes it from the books;
-// `then` keeps beside the row what the change brings with it, and may be nil.
-func (s *Service) write(ctx context.Context, actor string, at api.LedgerWrite,
-	change func(*entry) (ledger.Change, error), then func(*entry, cluster.Loan) error,
-) (api.Written, error) {
+// write applies one change to a loan's row, and keeps beside the row what the change brings with it.
+func (s *Service) write(ctx context.Context, actor string, in judge.LoanWrite) (api.Written, error) {
 	var written api.Written
 	err := s.update(ctx, actor, func(w *work) error {
-		e, err := w.entry(at)
+		r, books, err := w.loanBooks(in)
 		if err != nil {
 			return err
 		}
-		c, err := change(e)
+		answer, err := books.Write(in, w.now)
+		written = answer.Written
 		if err != nil {
 			return err
 		}
-		after, event, err := e.account.Write(at.Loan, at.Step, c, w.now)
-		written.Loan = after
-		if written.Refusal = refusalOf(err); written.Refusal != nil {
+		w.decided(record.Entry{Loan: &record.LoanEntry{Books: books, Write: in, Answer: answer}})
+		if answer.Event.Kind == "" {
 			return nil
 		}
-		if err != nil || event.Kind == "" {
-			return err
-		}
-		return e.keep(event, then)
+		return w.keepLoan(r, answer)
 	})
 	return written, err
-}
-
-// refusalOf answers the refusal that an error of the ledger is, or nil.
-func refusalOf(err error) *api.Refusal {
-	var refusal *ledger.Refusal
-	if !errors.As(err, &refusal) {
-		return nil
-	}
-	return &api.Refusal{Code: string(refusal.Code), Text: refusal.Text}
 }
 
 // demandFor answers what is left of the demand for one offer, or for one template.
@@ -71,55 +47,70 @@ func (w *work) demandFor(resource, template, provider string) (cluster.Demand, e
 	return all[i], err
 }
 
-// entry reads the books around one loan. A closed row is not among a
+// loanBooks reads the books around one loan. A closed row is not among a
 // resource's open ones, so it is added: repeated writes must find it.
-func (w *work) entry(at api.LedgerWrite) (*entry, error) {
-	r, err := w.resource(at.Resource)
-	if err != nil {
-		return nil, err
+func (w *work) loanBooks(in judge.LoanWrite) (r store.Resource, books judge.LoanBooks, err error) {
+	at := in.At()
+	if r, err = w.resource(at.Resource); err != nil {
+		return r, books, err
 	}
 	account, err := w.account(r)
 	if err != nil {
-		return nil, err
+		return r, books, err
 	}
 	row, found, err := w.Loan(at.Loan)
 	if err != nil {
-		return nil, err
+		return r, books, err
 	}
 	if found && row.Resource != at.Resource {
-		return nil, refuse(http.StatusConflict, "loan %s is one of %s, not of %s", at.Loan, row.Resource, at.Resource)
+		return r, books, refuse(http.StatusConflict, "loan %s is one of %s, not of %s", at.Loan, row.Resource, at.Resource)
 	}
 	if _, open := account.Loan(at.Loan); found && !open {
 		account.Loans = append(account.Loans, row)
 		slices.SortFunc(account.Loans, func(a, b cluster.Loan) int { return cmp.Compare(a.ID, b.ID) })
 	}
-	return &entry{work: w, resource: r, account: account, row: row}, nil
+	books = judge.LoanBooks{Resource: r.Resource, InUse: account.InUse, Loans: account.Loans, Lendings: account.Lendings, Idle: r.Idle}
+	switch {
+	case in.Intend != nil:
+		books.Demand, err = w.demandFor(at.Resource, "", in.Intend.Request.Provider)
+	case in.Commit != nil || in.Refuse != nil:
+		books.Offer, err = w.offerOf(row)
+	}
+	return r, books, err
 }
 
-// keep stores the row, the idle clock and the audit record.
-func (e *entry) keep(event ledger.Event, then func(*entry, cluster.Loan) error) error {
-	if err := e.SaveLoan(event.After); err != nil {
+// offerOf answers the offer that a loan came from, or nil where it stands no more.
+func (w *work) offerOf(row cluster.Loan) (*cluster.Offer, error) {
+	offers, err := w.Offers()
+	offer, stands := cluster.FindOffer(offers, row.Provider, row.Resource)
+	if err != nil || !stands {
+		return nil, err
+	}
+	return &offer, nil
+}
+
+// keepLoan stores the row, what changes beside it, and the audit record.
+func (w *work) keepLoan(r store.Resource, answer judge.LoanAnswer) error {
+	event := answer.Event
+	err := w.SaveLoan(event.After)
+	if answer.Idle != nil {
+		r.Idle = *answer.Idle
+		err = errors.Join(err, w.SaveResource(r))
+	}
+	if answer.Demand != nil {
+		err = errors.Join(err, w.SaveDemand(*answer.Demand))
+	}
+	if answer.Offer != nil {
+		err = errors.Join(err, w.SaveOffer(*answer.Offer))
+	}
+	if err != nil || !event.Material() {
 		return err
-	}
-	if fenced := event.Before.Borrowed - event.After.Borrowed; fenced > 0 && event.Kind == "fence" {
-		e.resource.Idle = e.resource.Idle.Take(fenced)
-		if err := e.SaveResource(e.resource); err != nil {
-			return err
-		}
-	}
-	if then != nil {
-		if err := then(e, event.After); err != nil {
-			return err
-		}
-	}
-	if !event.Material() {
-		return nil
 	}
 	var before any
 	if event.Before.State != "" {
 		before = event.Before
 	}
-	return e.record(api.Change{
+	return w.record(api.Change{
 		Kind: api.KindLoanWrite + event.Kind, Subject: event.Loan, Why: event.Why, Resource: event.Resource,
 		TotalBefore: event.TotalBefore, TotalAfter: event.TotalAfter,
 	}, before, event.After)
@@ -127,85 +118,33 @@ func (e *entry) keep(event ledger.Event, then func(*entry, cluster.Loan) error) 
 
 // Intend opens a loan's row and uses up the demand it answers.
 func (s *Service) Intend(ctx context.Context, actor string, in api.IntendLoan) (api.Written, error) {
-	var demand cluster.Demand
-	return s.write(ctx, actor, in.LedgerWrite, func(e *entry) (_ ledger.Change, err error) {
-		demand, err = e.demandFor(in.Resource, "", in.Request.Provider)
-		return ledger.Intend{LoanRequest: in.Request, Demanded: demand.Units}, err
-	}, func(e *entry, row cluster.Loan) error {
-		if row.Units == 0 {
-			return nil
-		}
-		demand.Units -= row.Units
-		return e.SaveDemand(demand)
-	})
+	return s.write(ctx, actor, judge.LoanWrite{Intend: &in})
 }
 
 // Commit takes a grant into the total; the lender's refusals are forgotten.
 func (s *Service) Commit(ctx context.Context, actor string, in api.CommitLoan) (api.Written, error) {
-	return s.write(ctx, actor, in.LedgerWrite, func(e *entry) (ledger.Change, error) {
-		hold := policy.HoldUntil(e.row.Terms, e.resource.Resource.MinimumHold(), e.now)
-		return ledger.Commit{Granted: in.Granted, HoldUntil: hold}, nil
-	}, func(e *entry, row cluster.Loan) error {
-		return e.changeOffer(row, func(o *cluster.Offer) { o.Refusals, o.BackoffUntil = 0, 0 })
-	})
+	return s.write(ctx, actor, judge.LoanWrite{Commit: &in})
 }
 
 // Refuse closes a loan that was not granted; its lender is left alone for a while.
 func (s *Service) Refuse(ctx context.Context, actor string, in api.RefuseLoan) (api.Written, error) {
-	return s.write(ctx, actor, in.LedgerWrite, func(*entry) (ledger.Change, error) {
-		return ledger.Refuse{Why: in.Why}, nil
-	}, func(e *entry, row cluster.Loan) error {
-		return e.changeOffer(row, func(o *cluster.Offer) {
-			*o = policy.RefusedOffer(*o, in.RetryAfter, e.now)
-		})
-	})
-}
-
-// changeOffer changes the offer that a loan came from, if it still stands.
-func (e *entry) changeOffer(row cluster.Loan, change func(*cluster.Offer)) error {
-	offers, err := e.Offers()
-	if err != nil {
-		return err
-	}
-	offer, stands := cluster.FindOffer(offers, row.Provider, row.Resource)
-	if !stands {
-		return nil
-	}
-	change(&offer)
-	return e.SaveOffer(offer)
+	return s.write(ctx, actor, judge.LoanWrite{Refuse: &in})
 }
 
 // Fence takes unused units of a loan out of the total: what has been idle long
 // enough and is this loan's turn, or exactly what an operator asks for.
 func (s *Service) Fence(ctx context.Context, actor string, in api.FenceLoan) (api.Written, error) {
-	return s.write(ctx, actor, in.LedgerWrite, func(e *entry) (ledger.Change, error) {
-		units, again := policy.ReturnUnits(e.account.Loans, e.resource.Idle, e.resource.Resource.IdleTime(), e.row, e.now)
-		if in.Units > 0 {
-			return ledger.Fence{Units: in.Units, Exact: true, AskAgain: again, Why: in.Why}, nil
-		}
-		return ledger.Fence{Units: units, AskAgain: again, Why: idleReason(e, units)}, nil
-	}, nil)
+	return s.write(ctx, actor, judge.LoanWrite{Fence: &in})
 }
 
-func idleReason(e *entry, units int64) string {
-	if e.row.Recalled > 0 {
-		return fmt.Sprintf("%d units unused and recalled by %s", units, e.row.Provider)
-	}
-	return fmt.Sprintf("%d units idle for %s since %s", units, e.resource.Resource.IdleTime(), e.resource.Idle.Since())
-}
-
-// Recall takes units that the lender wants back out of the total.
+// Recall takes units that the lender wants back out of the total at once.
 func (s *Service) Recall(ctx context.Context, actor string, in api.RecallLoan) (api.Written, error) {
-	return s.write(ctx, actor, in.LedgerWrite, func(*entry) (ledger.Change, error) {
-		return ledger.Recall{Units: in.Units, Why: in.Why}, nil
-	}, nil)
+	return s.write(ctx, actor, judge.LoanWrite{Recall: &in})
 }
 
 // Confirm records that fenced units are back with the lender.
 func (s *Service) Confirm(ctx context.Context, actor string, in api.ConfirmLoan) (api.Written, error) {
-	return s.write(ctx, actor, in.LedgerWrite, func(*entry) (ledger.Change, error) {
-		return ledger.Confirm{Units: in.Units}, nil
-	}, nil)
+	return s.write(ctx, actor, judge.LoanWrite{Confirm: &in})
 }
 
 // Loans lists loans: the open ones, or all.

@@ -19,7 +19,9 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/judge"
 	"xce.internal/elastic/controller/pki"
+	"xce.internal/elastic/controller/record"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/ledger"
 	"xce.internal/elastic/scheduling"
@@ -36,6 +38,13 @@ type Config struct {
 	Hosts           cluster.HostRules
 	// Authority makes the certificates of elastic hosts; nil where there are none.
 	Authority Authority
+	// Record takes down what is decided; nil where no one wants that.
+	Record Record
+}
+
+// Record takes down what the controller decides. It must not make the controller wait.
+type Record interface {
+	Note(e record.Entry)
 }
 
 // Authority makes certificates.
@@ -93,6 +102,25 @@ type work struct {
 	revision int64
 	// assigned are the hosts of which the jobs changed, or that are gone.
 	assigned []string
+	// decisions are for the record, once all else is done.
+	decisions []record.Entry
+}
+
+// decided tells what was decided.
+func (w *work) decided(e record.Entry) {
+	e.At = w.now
+	w.decisions = append(w.decisions, e)
+}
+
+// takeDown has the record take down what was decided. It is called before the transaction ends, in which no one
+// else decides anything, so that the record has the order of the decisions.
+func (s *Service) takeDown(w *work) {
+	if s.config.Record == nil {
+		return
+	}
+	for _, e := range w.decisions {
+		s.config.Record.Note(e)
+	}
 }
 
 // assign tells that the jobs of a host changed.
@@ -112,7 +140,11 @@ func (s *Service) add(ctx context.Context, actor string, fn func(w *work) error)
 	var w *work
 	err := s.store.Update(ctx, func(tx *store.Tx) error {
 		w = &work{Tx: tx, actor: actor, now: s.now()}
-		return fn(w)
+		if err := fn(w); err != nil {
+			return err
+		}
+		s.takeDown(w)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -261,11 +293,7 @@ func (w *work) account(r store.Resource) (ledger.Account, error) {
 		return ledger.Account{}, err
 	}
 	inUse, err := w.InUse(r.Name)
-	account := ledger.Account{Resource: r.Name, Owned: r.Resource.Owned, Loans: loans, Lendings: lendings, InUse: inUse}
-	if r.Resource.Elastic != nil {
-		account.MaxBorrowed = r.Resource.Elastic.MaxBorrowed
-	}
-	return account, err
+	return judge.LoanBooks{Resource: r.Resource, Loans: loans, Lendings: lendings, InUse: inUse}.Account(), err
 }
 
 // Refused is a call that the controller understood and does not carry out.

@@ -9,6 +9,8 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/judge"
+	"xce.internal/elastic/controller/record"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/scheduling"
 	"xce.internal/elastic/scheduling/snapshot"
@@ -73,7 +75,12 @@ func (s *Service) Session(ctx context.Context) error {
 		read.in.Settled = settled
 		result := scheduling.Run(read.in)
 		session = api.NewSession(s.config.Cluster, read.in, result)
-		return w.apply(read, result)
+		w.decided(record.Entry{Session: &record.SessionEntry{Input: read.in, Limits: read.limits, Result: result}})
+		if err := w.apply(read, result); err != nil {
+			return err
+		}
+		s.takeDown(w)
+		return nil
 	})
 	if err != nil {
 		s.freed.Store(true)
@@ -116,6 +123,8 @@ func (s *Service) Snapshot(ctx context.Context) (snapshot.Snapshot, error) {
 type state struct {
 	in        scheduling.Input
 	resources []store.Resource
+	// limits are what the templates and quotas were limited by.
+	limits judge.Limits
 }
 
 // read reads what a session judges.
@@ -141,7 +150,7 @@ func (s *Service) read(w *work) (read state, err error) {
 	if in.Hosts, err = s.readHosts(w, hosts); err != nil {
 		return read, err
 	}
-	if err = s.readElastic(w, hosts, in); err != nil {
+	if err = s.readElastic(w, hosts, &read); err != nil {
 		return read, err
 	}
 	if read.resources, err = w.Resources(); err != nil {
@@ -178,7 +187,8 @@ func (s *Service) readHosts(w *work, rows []store.Host) ([]scheduling.Host, erro
 }
 
 // readElastic reads what hosts are coming, and which could be made.
-func (s *Service) readElastic(w *work, hosts []store.Host, in *scheduling.Input) error {
+func (s *Service) readElastic(w *work, hosts []store.Host, read *state) error {
+	in := &read.in
 	coming, err := w.ComingHosts()
 	if err != nil {
 		return err
@@ -186,7 +196,9 @@ func (s *Service) readElastic(w *work, hosts []store.Host, in *scheduling.Input)
 	for _, h := range coming {
 		in.Expected = append(in.Expected, h.Expected())
 	}
-	in.Templates, in.Quotas, _, err = s.limited(w, hosts)
+	var of judge.Limited
+	read.limits, of, err = s.limited(w, hosts)
+	in.Templates, in.Quotas = of.Templates, of.Quotas
 	return err
 }
 

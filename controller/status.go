@@ -9,6 +9,8 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/judge"
+	"xce.internal/elastic/controller/record"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/ledger"
 )
@@ -214,10 +216,12 @@ func (w *work) lend(r store.Resource, lending cluster.Lending) (before, after le
 		return before, after, err
 	}
 	after = before
-	err = after.Lend(lending, w.now)
-	var refusal *ledger.Refusal
-	if errors.As(err, &refusal) {
-		err = refuse(http.StatusConflict, "%s", refusal.Text)
+	books := judge.LoanBooks{Resource: r.Resource, InUse: before.InUse, Loans: before.Loans, Lendings: before.Lendings}
+	answer, err := books.Lend(lending, w.now)
+	if answer.Refusal != nil {
+		return before, after, refuse(http.StatusConflict, "%s", answer.Refusal.Text)
 	}
+	w.decided(record.Entry{Lend: &record.LendEntry{Books: books, Lending: lending, Answer: answer}})
+	after.Lendings = answer.Lendings
 	return before, after, err
 }

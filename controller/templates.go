@@ -9,8 +9,8 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/judge"
 	"xce.internal/elastic/controller/store"
-	"xce.internal/elastic/policy"
 )
 
 // publishTemplates takes what a provider says it can make now in place of what
@@ -152,19 +152,16 @@ func (w *work) viewHosts(v *api.ProviderView) error {
 // be named in each row.
 const mostNamedJobs = 20
 
-// limited answers templates and quotas with the cluster's own limits, and why no
-// more hosts are asked for, where that is so.
-func (s *Service) limited(w *work, hosts []store.Host) (templates []cluster.Template, quotas []cluster.Quota, halt string, err error) {
-	counts, err := s.hostCounts(w, hosts)
-	if err != nil {
-		return nil, nil, "", err
+// limited answers templates and quotas with the cluster's own limits, and what those were judged on.
+func (s *Service) limited(w *work, hosts []store.Host) (limits judge.Limits, of judge.Limited, err error) {
+	if limits, err = s.hostCounts(w, hosts); err != nil {
+		return limits, of, err
 	}
-	if templates, err = w.Templates(); err != nil {
-		return nil, nil, "", err
+	if limits.Templates, err = w.Templates(); err != nil {
+		return limits, of, err
 	}
-	templates, quotas, halt = policy.Limits(s.config.Hosts, counts, templates, w.now)
-	said, err := s.providerQuotas(w)
-	return templates, append(quotas, said...), halt, err
+	limits.Said, err = s.providerQuotas(w)
+	return limits, limits.Judge(w.now), err
 }
 
 // providerQuotas answers what limits the providers have, in their order.
@@ -178,7 +175,8 @@ func (s *Service) providerQuotas(w *work) ([]cluster.Quota, error) {
 }
 
 // hostCounts counts the elastic hosts that the cluster's limits are about.
-func (s *Service) hostCounts(w *work, hosts []store.Host) (counts policy.HostCounts, err error) {
+func (s *Service) hostCounts(w *work, hosts []store.Host) (counts judge.Limits, err error) {
+	counts.Rules = s.config.Hosts
 	if counts.Open, err = w.CountOpenHosts(); err != nil {
 		return counts, err
 	}
@@ -203,8 +201,8 @@ func (s *Service) hostCounts(w *work, hosts []store.Host) (counts policy.HostCou
 // asked for, where that is so.
 func (s *Service) limits(w *work, hosts []store.Host) ([]cluster.Quota, string, error) {
 	counts, err := s.hostCounts(w, hosts)
-	_, limits, halt := policy.Limits(s.config.Hosts, counts, nil, w.now)
-	return limits, halt, err
+	of := counts.Judge(w.now)
+	return of.Quotas, of.Halt, err
 }
 
 // Catalog answers what providers can give now, with what we know of it.

@@ -151,6 +151,21 @@ func (e *Engine) SetResource(name string, total int64, loans []cluster.Loan, idl
 	return true
 }
 
+// SetOwned says how many units of a resource the cluster has for good, and tells whether the
+// resource is one of the cluster's. The total is said by SetResource.
+func (e *Engine) SetOwned(name string, owned int64) bool {
+	i, known := e.resourceIndex[name]
+	if !known {
+		return false
+	}
+	e.change()
+	most := e.ceiling(i)
+	if e.resources[i].Owned = owned; e.ceiling(i) != most {
+		e.refill()
+	}
+	return true
+}
+
 // Release gives the tokens of a running job back before it ends (element is 0 for
 // one that is no array's), and tells whether there is such a job.
 func (e *Engine) Release(job, element int64) bool {

@@ -21,6 +21,7 @@ import (
 	"xce.internal/elastic/controller/agent"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/pki"
+	"xce.internal/elastic/controller/record"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/providers/hostfactory"
@@ -77,7 +78,14 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 			return fmt.Errorf("controller.ca_key: %w", err)
 		}
 	}
-	service, err := controller.NewService(ctx, settings, st, func() cluster.Time { return cluster.TimeOf(time.Now()) }, log)
+	if c.Controller.Record != "" {
+		decisions := record.NewWriter(record.Options{
+			Folder: c.Controller.Record, Most: c.Controller.RecordLimitMB << 20, Cluster: c.Cluster.Name, Release: version, Now: now, Log: log,
+		})
+		defer decisions.Close()
+		settings.Record = decisions
+	}
+	service, err := controller.NewService(ctx, settings, st, now, log)
 	if err != nil {
 		return err
 	}
@@ -98,6 +106,8 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 	<-sessions
 	return err
 }
+
+func now() cluster.Time { return cluster.TimeOf(time.Now()) }
 
 func newWorker() *cobra.Command {
 	cmd := &cobra.Command{

@@ -45,6 +45,7 @@ func newRoot() *cobra.Command {
 		newDev(), newController(), newWorker(), newAgent(),
 		newSubmit(), newJobs(), newStatus(), newDemand(), newIdle(), newSession(), newSnapshot(), newLoans(), newReturn(), newExplain(), newOwned(),
 		newHosts(), newHost(), newTemplates(), newCatalog(), newChanges(),
+		newTrace(), newSimulate(),
 		provider, newConfig(), newCert(), newVersion(),
 	)
 	return root

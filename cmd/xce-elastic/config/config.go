@@ -13,6 +13,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/pki"
+	"xce.internal/elastic/controller/record"
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/providers/hostfactory"
 	"xce.internal/elastic/scheduling"
@@ -70,6 +71,10 @@ type Controller struct {
 	// CAKey is the key of the authority in TLS.CA, with which elastic hosts get
 	// their certificates; empty where there are none.
 	CAKey string `json:"ca_key"`
+	// Record is the folder in which the controller takes down what it decides, and on what; empty where it does not.
+	// RecordLimitMB is how large all files in it may become together.
+	Record        string `json:"record"`
+	RecordLimitMB int64  `json:"record_limit_mb"`
 }
 
 // TLS names the PEM files of one side of a connection.
@@ -114,7 +119,7 @@ var rules = cluster.DefaultHostRules()
 var defaults = map[string]any{
 	"cluster.name": "", "cluster.session_interval": "5s",
 	"controller.listen": "127.0.0.1:7400", "controller.address": "https://127.0.0.1:7400", "controller.state": "controller.db",
-	"controller.ca_key": "", "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key",
+	"controller.ca_key": "", "controller.record": "", "controller.record_limit_mb": record.DefaultMost >> 20, "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key",
 	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
 	"temporal.address": "", "temporal.namespace": "",
 	"policy.order": "fcfs", "policy.depth": 0,
@@ -130,6 +135,7 @@ const (
 	defaultSurveyEvery = cluster.Minute
 	defaultOutputLimit = 1 << 20
 	defaultOrphanGrace = 10 * cluster.Minute
+	leastRecordMB      = 16
 )
 
 // complete fills in what depends on the rest.
@@ -168,8 +174,10 @@ func (c *Config) complete() {
 	} {
 		*path = resolve(base, *path)
 	}
-	if c.Controller.CAKey != "" {
-		c.Controller.CAKey = resolve(base, c.Controller.CAKey)
+	for _, path := range []*string{&c.Controller.CAKey, &c.Controller.Record} {
+		if *path != "" {
+			*path = resolve(base, *path)
+		}
 	}
 }
 
@@ -194,6 +202,9 @@ func (c *Config) validate() cluster.Problems {
 	}
 	if !slices.Contains([]string{"text", "json"}, c.Log.Format) {
 		ps = append(ps, cluster.Problem{Path: "log.format", What: fmt.Sprintf("%q is no format", c.Log.Format), Remedy: "write text or json"})
+	}
+	if c.Controller.RecordLimitMB < leastRecordMB {
+		ps = append(ps, cluster.Problem{Path: "controller.record_limit_mb", What: fmt.Sprintf("%d is too little", c.Controller.RecordLimitMB), Remedy: fmt.Sprintf("write at least %d", leastRecordMB)})
 	}
 	if c.Agent.CPUs < 0 {
 		ps = append(ps, cluster.Problem{Path: "agent.cpus", What: fmt.Sprintf("%d is negative", c.Agent.CPUs), Remedy: "write a positive whole number, or 0 for all"})

@@ -39,6 +39,8 @@ var noSection = wrong{"it is not a section", "write its keys below it, indented"
 // others. The environment and flags know only text, which may stand for numbers.
 func exactly(from, to reflect.Value) (any, error) {
 	switch {
+	case to.Kind() == reflect.Pointer && to.Type().Elem().Kind() != reflect.Struct:
+		return exactly(from, reflect.New(to.Type().Elem()).Elem())
 	case to.Type() == reflect.TypeFor[cluster.Duration]():
 		return duration(from)
 	case to.CanInt():
