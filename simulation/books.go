@@ -2,14 +2,14 @@ package simulation
 
 import (
 	"cmp"
-	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/judge"
 	"xce.internal/elastic/ledger"
-	"xce.internal/elastic/policy"
 )
 
 // books are what a controller keeps in its store, in memory.
@@ -95,45 +95,71 @@ func (b *books) offer(provider, resource string) *cluster.Offer {
 	return &b.offers[i]
 }
 
-func refusalOf(err error) *api.Refusal {
-	var refusal *ledger.Refusal
-	if !errors.As(err, &refusal) {
-		return nil
+// writeLoan writes one change of a loan's story.
+func (s *simulator) writeLoan(w judge.LoanWrite) api.Written {
+	s.unsettle()
+	r := s.resourceIndex[w.At().Resource]
+	answer, err := s.loanBooks(r, w).Write(w, s.now)
+	if err != nil || answer.Refusal != nil || answer.Event.Kind == "" {
+		return answer.Written
 	}
-	return &api.Refusal{Code: string(refusal.Code), Text: refusal.Text}
+	if answer.Idle != nil {
+		r.idle = *answer.Idle
+	}
+	if answer.Demand != nil {
+		*s.demandFor(*answer.Demand) = *answer.Demand
+	}
+	if answer.Offer != nil {
+		*s.offer(answer.Offer.Provider, answer.Offer.Resource) = *answer.Offer
+		s.catalogChanged = true
+	}
+	r.put(answer.Event.After)
+	s.loanChanged(r, answer.Event)
+	return answer.Written
 }
 
-// writeLoan writes one change of a loan's story.
-func (s *simulator) writeLoan(at api.LedgerWrite, change func(r *resource, row cluster.Loan) ledger.Change, then func(r *resource, after cluster.Loan)) (w api.Written) {
-	r := s.resourceIndex[at.Resource]
-	row, found := r.account.Loan(at.Loan)
-	if !found {
-		if row, found = s.closedLoans[at.Loan]; found {
-			w.Loan, w.Refusal = row, &api.Refusal{Code: string(ledger.Closed), Text: "loan " + at.Loan + " is closed"}
-			return w
-		}
+// loanBooks reads what a write to a loan's row is judged on.
+func (s *simulator) loanBooks(r *resource, w judge.LoanWrite) judge.LoanBooks {
+	id := w.At().Loan
+	b := judge.LoanBooks{Resource: r.SharedResource, InUse: r.account.InUse, Loans: r.account.Loans, Lendings: r.account.Lendings, Idle: r.idle}
+	row, open := r.account.Loan(id)
+	if closed, was := s.closedLoans[id]; was && !open {
+		i, _ := r.find(id)
+		b.Loans = slices.Insert(slices.Clone(b.Loans), i, closed)
 	}
-	after, event, err := r.account.Write(at.Loan, at.Step, change(r, row), s.now)
-	w.Loan = after
-	if w.Refusal = refusalOf(err); w.Refusal != nil || event.Kind == "" {
-		return w
+	switch {
+	case w.Intend != nil:
+		b.Demand = *s.demandFor(cluster.Demand{Resource: r.Name, Provider: w.Intend.Request.Provider})
+	case w.Commit != nil || w.Refuse != nil:
+		b.Offer = s.offer(row.Provider, r.Name)
 	}
-	if fenced := event.Before.Borrowed - event.After.Borrowed; fenced > 0 && event.Kind == "fence" {
-		r.idle = r.idle.Take(fenced)
+	return b
+}
+
+func (r *resource) find(id string) (int, bool) {
+	return slices.BinarySearchFunc(r.account.Loans, id, func(l cluster.Loan, id string) int { return cmp.Compare(l.ID, id) })
+}
+
+// put keeps a loan's row; one that is closed is no longer among the open ones.
+func (r *resource) put(row cluster.Loan) {
+	i, known := r.find(row.ID)
+	switch {
+	case known && !row.State.Open():
+		r.account.Loans = slices.Delete(r.account.Loans, i, i+1)
+	case known:
+		r.account.Loans[i] = row
+	case row.State.Open():
+		r.account.Loans = slices.Insert(r.account.Loans, i, row)
 	}
-	if then != nil {
-		then(r, after)
-	}
-	s.loanChanged(r, event)
-	return w
 }
 
 // loanChanged carries on what one write changed.
 func (s *simulator) loanChanged(r *resource, event ledger.Event) {
-	s.providers[event.After.Provider].changed()
+	if event.Material() {
+		s.providers[event.After.Provider].changed()
+	}
 	if !event.After.State.Open() {
 		s.closedLoans[event.After.ID] = event.After
-		r.account.Loans = slices.DeleteFunc(r.account.Loans, func(l cluster.Loan) bool { return l.ID == event.After.ID })
 	}
 	if event.Kind == "intend" {
 		ever := s.loansEver[event.After.Provider]
@@ -150,71 +176,40 @@ func (s *simulator) loanChanged(r *resource, event ledger.Event) {
 	}
 }
 
-func (s *simulator) intendLoan(in api.IntendLoan) api.Written {
-	demand := s.demandFor(cluster.Demand{Resource: in.Resource, Provider: in.Request.Provider})
-	return s.writeLoan(in.LedgerWrite, func(*resource, cluster.Loan) ledger.Change {
-		return ledger.Intend{LoanRequest: in.Request, Demanded: demand.Units}
-	}, func(_ *resource, after cluster.Loan) { demand.Units -= after.Units })
+// publish takes what a provider says that it can give now. Where that is as before, no session is wanted; but the
+// next one may find more to be had, since what was asked for meanwhile is known to be in it.
+func (s *simulator) publish(provider string, c api.Catalog) {
+	s.unsettle()
+	asked := s.askedSince(provider)
+	news := s.publishOffers(provider, c.Offers)
+	switch {
+	case s.publishTemplates(provider, c) || news:
+		s.wantSession()
+	case asked && s.engine.Waiting() > 0:
+		s.planFor(s.now)
+	}
+	s.catalogChanged = true
 }
 
-func (s *simulator) commitLoan(in api.CommitLoan) api.Written {
-	return s.writeLoan(in.LedgerWrite, func(r *resource, row cluster.Loan) ledger.Change {
-		return ledger.Commit{Granted: in.Granted, HoldUntil: policy.HoldUntil(row.Terms, r.MinimumHold(), s.now)}
-	}, func(r *resource, after cluster.Loan) {
-		s.changeOffer(after, func(o cluster.Offer) cluster.Offer { o.Refusals, o.BackoffUntil = 0, 0; return o })
-	})
-}
-
-func (s *simulator) refuseLoan(in api.RefuseLoan) api.Written {
-	return s.writeLoan(in.LedgerWrite, func(*resource, cluster.Loan) ledger.Change {
-		return ledger.Refuse{Why: in.Why}
-	}, func(r *resource, after cluster.Loan) {
-		s.changeOffer(after, func(o cluster.Offer) cluster.Offer { return policy.RefusedOffer(o, in.RetryAfter, s.now) })
-	})
-}
-
-// changeOffer changes the offer that a loan came from, if it still stands.
-func (s *simulator) changeOffer(row cluster.Loan, change func(cluster.Offer) cluster.Offer) {
-	if o := s.offer(row.Provider, row.Resource); o != nil {
-		if next := change(*o); next != *o {
-			*o = next
-			s.catalogChanged = true
+// askedSince tells whether anything that is open was asked of a provider since it said what it can give.
+func (s *simulator) askedSince(provider string) bool {
+	for i := range s.offers {
+		o := &s.offers[i]
+		if o.Provider == provider && slices.ContainsFunc(s.resourceIndex[o.Resource].account.Loans, func(l cluster.Loan) bool {
+			return l.Provider == provider && l.Intended > o.Published
+		}) {
+			return true
 		}
 	}
+	return slices.ContainsFunc(s.open, func(h *elasticHost) bool {
+		t := s.template(h.row.Template, provider)
+		return t != nil && h.row.Intended > t.Published
+	})
 }
 
-func (s *simulator) fenceLoan(in api.FenceLoan) api.Written {
-	return s.writeLoan(in.LedgerWrite, func(r *resource, row cluster.Loan) ledger.Change {
-		units, again := policy.ReturnUnits(r.account.Loans, r.idle, r.IdleTime(), row, s.now)
-		if in.Units > 0 {
-			return ledger.Fence{Units: in.Units, Exact: true, AskAgain: again, Why: in.Why}
-		}
-		why := "idle"
-		if row.Recalled > 0 {
-			why = "recalled"
-		}
-		return ledger.Fence{Units: units, AskAgain: again, Why: why}
-	}, nil)
-}
-
-func (s *simulator) recallLoan(in api.RecallLoan) api.Written {
-	return s.writeLoan(in.LedgerWrite, func(*resource, cluster.Loan) ledger.Change { return ledger.Recall{Units: in.Units, Why: in.Why} }, nil)
-}
-
-func (s *simulator) confirmLoan(in api.ConfirmLoan) api.Written {
-	return s.writeLoan(in.LedgerWrite, func(*resource, cluster.Loan) ledger.Change { return ledger.Confirm{Units: in.Units} }, nil)
-}
-
-// publish takes what a provider says that it can give now.
-func (s *simulator) publish(provider string, c api.Catalog) {
-	s.publishOffers(provider, c.Offers)
-	s.publishTemplates(provider, c)
-	s.catalogChanged = true
-	s.wantSession()
-}
-
-func (s *simulator) publishOffers(provider string, offers []cluster.Offer) {
+func (s *simulator) publishOffers(provider string, offers []cluster.Offer) (news bool) {
 	kept := slices.DeleteFunc(slices.Clone(s.offers), func(o cluster.Offer) bool { return o.Provider == provider })
+	before, same := len(s.offers)-len(kept), 0
 	for _, o := range offers {
 		if s.resourceIndex[o.Resource] == nil {
 			continue
@@ -222,31 +217,46 @@ func (s *simulator) publishOffers(provider string, offers []cluster.Offer) {
 		o.Provider, o.Published = provider, s.now
 		if old := s.offer(provider, o.Resource); old != nil {
 			o = o.After(*old)
+			previous := *old
+			previous.Published = o.Published
+			if previous == o {
+				same++
+			}
 		}
 		kept = append(kept, o)
 	}
 	slices.SortStableFunc(kept, func(a, b cluster.Offer) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Resource, b.Resource))
 	})
+	news = same < before || len(kept) != len(s.offers)
 	s.offers = kept
+	return news
 }
 
-func (s *simulator) publishTemplates(provider string, c api.Catalog) {
+func (s *simulator) publishTemplates(provider string, c api.Catalog) (news bool) {
 	kept := slices.DeleteFunc(slices.Clone(s.templates), func(t cluster.Template) bool { return t.Provider == provider })
+	before, same := len(s.templates)-len(kept), 0
 	for _, t := range c.Templates {
 		t.Provider, t.Published, t.Quotas = provider, s.now, qualified(provider, t.Quotas)
 		if old := s.template(t.Name, provider); old != nil {
 			t = t.After(*old)
+			previous := *old
+			previous.Published = t.Published
+			if reflect.DeepEqual(previous, t) {
+				same++
+			}
 		}
 		kept = append(kept, t)
 	}
 	slices.SortStableFunc(kept, func(a, b cluster.Template) int { return cmp.Compare(a.Name, b.Name) })
+	news = same < before || len(kept) != len(s.templates)
 	s.templates = kept
 	quotas := slices.Clone(c.Quotas)
 	for i := range quotas {
 		quotas[i].Name, quotas[i].Published = provider+"."+quotas[i].Name, s.now
 	}
 	s.quotas[provider] = quotas
+	return news
 }
 
 func qualified(provider string, quotas []string) []string {

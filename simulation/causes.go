@@ -10,21 +10,32 @@ import (
 
 // causes is why jobs wait: for each waiting job what it waits for now, and for how long it has waited for what.
 type causes struct {
-	names   []string
-	numbers map[string]uint16
-	waits   map[int]*wait // by place in the trace
-	worst   []Story       // the longest waits so far, the longest first
-	// rest counts down to the next session that is asked for reasons.
-	rest int64
+	names []string // the texts of causes
+	known map[reason]known
+	whys  []string      // the words of reasons
+	waits map[int]*wait // by place in the trace
+	worst []Story       // the longest waits so far, the longest first
+	saved int64         // see due
+	// lastCause is what the job was told that was asked last.
+	lastCause uint16
 }
+
+// known is a reason that was met before: its cause, and its words, by their places.
+type known struct{ cause, why uint16 }
 
 // wait is one job's.
 type wait struct {
 	cause uint16
 	since cluster.Time
-	why   string
+	why   uint16
 	sums  []causeSum
-	lines []StoryLine
+	lines []line
+}
+
+// line is from when on a job waited for what: a place among the words of reasons.
+type line struct {
+	at  cluster.Time
+	why uint16
 }
 
 type causeSum struct {
@@ -38,35 +49,69 @@ const (
 )
 
 func newCauses() causes {
-	return causes{names: []string{"nothing"}, numbers: map[string]uint16{}, waits: map[int]*wait{}}
+	return causes{names: []string{"nothing", notAsked}, known: map[reason]known{}, whys: []string{""}, waits: map[int]*wait{}}
 }
 
-func (c *causes) number(name string) uint16 {
-	n, known := c.numbers[name]
-	if !known {
-		n = uint16(len(c.names))
-		c.names = append(c.names, name)
-		c.numbers[name] = n
-	}
-	return n
-}
-
-// explain takes why jobs wait, as the session says.
-func (s *simulator) explain(unplaced []scheduling.Unplaced) {
-	for i := range unplaced {
-		u := &unplaced[i]
-		cause := s.number(causeOf(u))
-		for _, id := range u.Jobs {
-			s.waitsFor(int(id)-1, cause, u.Why)
+func (c *causes) number(r reason) known {
+	k, met := c.known[r]
+	if !met {
+		cause := slices.Index(c.names, r.name())
+		if cause < 0 {
+			cause = len(c.names)
+			c.names = append(c.names, r.name())
 		}
+		k = known{uint16(cause), uint16(len(c.whys))}
+		c.whys = append(c.whys, r.words())
+		c.known[r] = k
+	}
+	return k
+}
+
+// due tells whether jobs are asked why they wait, after this session. It costs what there are that wait, so that a
+// long queue is asked less often: so many jobs a session on average.
+func (c *causes) due(waiting int64, a asking) bool {
+	c.saved += a.each
+	if waiting == 0 || c.saved < waiting+a.least {
+		return false
+	}
+	c.saved = 0
+	return true
+}
+
+// asking is how many jobs a session are asked on average, and how many more must be saved before any is.
+type asking struct{ each, least int64 }
+
+var (
+	// A session that looks at supply has done most of what it takes; one that does not must do it first, for which
+	// few are worth it.
+	askElastic = asking{each: 16}
+	askPlain   = asking{each: 1, least: 16}
+)
+
+// explain takes why jobs wait, as the last session says.
+func (s *simulator) explain() {
+	for c := range s.engine.Causes() {
+		s.waitsFor(int(c.Job)-1, s.number(reason{c.Code, c.Resource}))
 	}
 }
 
-// causeOf answers what to call the reason for which jobs wait.
-func causeOf(u *scheduling.Unplaced) string {
-	switch u.Code {
+// reason is what jobs wait for: a code of the session, and tokens where it is those.
+type reason struct {
+	code     scheduling.Code
+	resource string
+}
+
+// notAsked is what jobs waited for that began before they were asked; it is the second of all causes.
+const (
+	notAsked      = "not asked"
+	notAskedCause = 1
+)
+
+// name is what the reason is called among causes.
+func (r reason) name() string {
+	switch r.code {
 	case scheduling.WaitTokens:
-		return "tokens"
+		return "tokens of " + r.resource
 	case scheduling.WaitHosts:
 		return "hosts"
 	case scheduling.WaitBehind, scheduling.WaitReserved:
@@ -74,24 +119,53 @@ func causeOf(u *scheduling.Unplaced) string {
 	case scheduling.WaitComing, scheduling.WaitBorrow, scheduling.WaitMade:
 		return "provisioning"
 	}
-	return string(u.Code)
+	return string(r.code)
 }
 
-func (s *simulator) waitsFor(job int, cause uint16, why string) {
+// words says what the reason means.
+func (r reason) words() string {
+	of := ""
+	if r.resource != "" {
+		of = " (" + r.resource + ")"
+	}
+	switch r.code {
+	case scheduling.WaitTokens:
+		return "running jobs must give tokens of " + r.resource + " back: no one can lend what lacks"
+	case scheduling.WaitHosts:
+		return "a host must become free: no one can make one that it lacks"
+	case scheduling.WaitBehind:
+		return "an earlier job must start"
+	case scheduling.WaitReserved:
+		return "its reservation comes before anything new could"
+	case scheduling.WaitMore:
+		return "too few jobs have waited for too short a time to ask for more"
+	case scheduling.WaitComing:
+		return "what was asked for must arrive" + of
+	case scheduling.WaitBorrow:
+		return "tokens are about to be borrowed" + of
+	case scheduling.WaitMade:
+		return "hosts are about to be made" + of
+	case scheduling.Never:
+		return "nothing that is there could ever run it"
+	}
+	return string(r.code)
+}
+
+func (s *simulator) waitsFor(job int, k known) {
 	w := s.waits[job]
 	if w == nil {
-		w = &wait{since: s.jobs[job].Submit}
+		w = &wait{cause: k.cause, since: s.jobs[job].Submit}
 		s.waits[job] = w
 	}
-	if w.cause != cause || w.cause == 0 {
+	if w.cause != k.cause {
 		w.add(s.now)
-		w.cause, w.since = cause, s.now
+		w.cause = k.cause
 	}
-	if w.why != why {
-		w.why = why
-		if len(w.lines) < mostLines {
-			w.lines = append(w.lines, StoryLine{s.now, why})
-		}
+	s.lastCause = k.cause
+	s.shapes[s.jobs[job].Shape].cause = k.cause
+	if w.why != k.why {
+		w.why = k.why
+		w.lines = append(w.lines[:min(len(w.lines), mostLines-1)], line{s.now, k.why})
 	}
 }
 
@@ -126,6 +200,9 @@ func (w *wait) longest() uint16 {
 func (s *simulator) waited(job int) {
 	w := s.waits[job]
 	if w == nil {
+		if s.now > s.jobs[job].Submit {
+			s.result.Outcomes[job].Cause = s.asItsLike(job)
+		}
 		s.outranked(job, nil)
 		return
 	}
@@ -133,6 +210,14 @@ func (s *simulator) waited(job int) {
 	w.add(s.now)
 	s.result.Outcomes[job].Cause = w.longest()
 	s.outranked(job, w)
+}
+
+// asItsLike answers the cause of a job that began before it was asked: what one of its shape was told last, or anyone.
+func (s *simulator) asItsLike(job int) uint16 {
+	if like := s.shapes[s.jobs[job].Shape].cause; like != 0 {
+		return like
+	}
+	return max(s.lastCause, notAskedCause)
 }
 
 // outranked keeps the story of a job that waited longer than those whose stories are kept.
@@ -143,7 +228,9 @@ func (s *simulator) outranked(job int, w *wait) {
 	}
 	story := Story{Job: job, Waited: waited}
 	if w != nil {
-		story.Lines = slices.Clone(w.lines)
+		for _, l := range w.lines {
+			story.Lines = append(story.Lines, StoryLine{l.at, s.whys[l.why]})
+		}
 	}
 	s.worst = slices.DeleteFunc(s.worst, func(other Story) bool { return other.Job == job })
 	i, _ := slices.BinarySearchFunc(s.worst, story, func(a, b Story) int { return cmp.Or(cmp.Compare(b.Waited, a.Waited), cmp.Compare(a.Job, b.Job)) })

@@ -7,7 +7,8 @@
 // Time jumps from event to event, in milliseconds. At one instant jobs end first, in the order of their starts;
 // then jobs arrive, in the order of the trace; then stories and providers go on, in the order in which they
 // were to; then, if anything changed, one session runs; then stories are told what it found. A step of a
-// story takes as long as [Steps] and the provider's model say, and has its effect half way.
+// story takes as long as [Steps] and the provider's model say, and has its effect half way. A story that is
+// told something goes on at once, before who told it.
 //
 // # Determinism
 //
@@ -19,7 +20,13 @@
 //
 // A provider's story surveys its provider all the time. Where neither the provider nor the books
 // changed since the last survey, and nothing is in doubt or demanded, the next ones would find the
-// same: they are counted as made, and the story sleeps until something changes.
+// same: they are counted as made, and the story sleeps until something changes. If it does in the midst
+// of a survey, the story takes the survey up where it would be.
+//
+// # Sessions that find nothing
+//
+// A controller has a session after everything that it records, and one in every interval. Of the latter, those
+// are left out that would find what the last one did: see plan, which knows what can move with the time alone.
 //
 // # Beside the simulator
 //

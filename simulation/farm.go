@@ -87,8 +87,8 @@ type Steps struct {
 // Order is an operator's order, so long after the beginning.
 type Order struct {
 	After cluster.Duration `json:"after"`
-	// Do is "return", "drain", "undrain", "hold", "release", "gone", "own" or "lend"; Subject is a
-	// loan's or a host's id, or for the last two a resource.
+	// Do is "return", "drain", "undrain", "hold", "release", "gone", "believe", "own" or "lend"; Subject is a
+	// loan's or a host's id, a provider to believe, or for the last two a resource.
 	Do      string `json:"do"`
 	Subject string `json:"subject"`
 	// Units are those to return (0 for all), to own from now on, or to lend in all.
@@ -100,7 +100,7 @@ type Order struct {
 }
 
 // orders are the words of an operator.
-var orders = []string{"return", "drain", "undrain", "hold", "release", "gone", "own", "lend"}
+var orders = []string{"return", "drain", "undrain", "hold", "release", "gone", "believe", "own", "lend"}
 
 const (
 	defaultController = 20 * cluster.Millisecond
@@ -209,7 +209,7 @@ func (s Settings) validateOrders(at string) (ps cluster.Problems) {
 			ps = append(ps, cluster.Problem{Path: path + ".after", What: "it comes before the order above it", Remedy: "order them by time"})
 		}
 		if o.Subject == "" {
-			ps = append(ps, cluster.Problem{Path: path + ".subject", What: "there is none", Remedy: "name a loan, a host or a resource"})
+			ps = append(ps, cluster.Problem{Path: path + ".subject", What: "there is none", Remedy: "name a loan, a host, a provider or a resource"})
 		}
 	}
 	return ps

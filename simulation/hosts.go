@@ -7,8 +7,8 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/judge"
 	"xce.internal/elastic/ledger"
-	"xce.internal/elastic/policy"
 	"xce.internal/elastic/scheduling"
 	"xce.internal/elastic/simulation/model"
 	"xce.internal/elastic/workflows"
@@ -21,88 +21,58 @@ type host struct {
 	jobs    []*running
 	// idleSince is since when the last session found it idle; 0 where it did not.
 	idleSince cluster.Time
-	counted   int // the column of the series in which it is counted
+	wasIdle   cluster.Time // the same, as of the session before
+	counted   int          // the column of the series in which it is counted
 }
 
 // writeHost writes one change of a host's story to its row, and what it brings.
-func (s *simulator) writeHost(in api.WriteHost) (w api.HostWritten) {
+func (s *simulator) writeHost(in api.WriteHost) api.HostWritten {
+	s.unsettle()
 	h := s.elastic[in.Host]
 	if h == nil {
 		h = &elasticHost{}
 	}
-	around := ledger.Host{Row: h.row}
-	if h.host != nil && h.row.State.Here() {
-		around.Jobs = int64(len(h.host.jobs))
+	answer, err := s.hostBooks(in, h).Write(in, s.now)
+	if err != nil || answer.Refusal != nil || answer.Event.Kind == "" {
+		return answer.HostWritten
 	}
-	var demand *cluster.Demand
-	if in.Intend != nil {
-		demand = s.demandFor(cluster.Demand{Template: in.Intend.Template, Provider: in.Intend.Provider})
-		around.Demanded = demand.Units
+	if answer.Demand != nil {
+		*s.demandFor(*answer.Demand) = *answer.Demand
 	}
-	change := s.hostChange(in, h, &around)
-	after, event, err := around.Write(in.Host, in.Step, change, s.now)
-	w.Host = after
-	if w.Refusal = refusalOf(err); w.Refusal != nil || event.Kind == "" {
-		return w
+	if answer.Template != nil {
+		*s.template(answer.Template.Name, answer.Template.Provider) = *answer.Template
+		s.catalogChanged = true
 	}
 	if in.Intend != nil {
 		s.elastic[in.Host] = h
-		s.made[after.Template]++
-		if after.State.Open() {
-			demand.Units--
-			s.insertOpen(h, after)
+		s.made[answer.Host.Template]++
+		if answer.Host.State.Open() {
+			s.insertOpen(h, answer.Host)
 		}
 	}
-	s.keepHost(h, event)
-	s.bring(in, h, event)
-	return w
+	s.keepHost(h, answer.Event)
+	s.bring(in, h, answer.Event)
+	return answer.HostWritten
 }
 
-// hostChange answers the ledger's form of what a story writes.
-func (s *simulator) hostChange(in api.WriteHost, h *elasticHost, around *ledger.Host) ledger.HostChange {
+// hostBooks reads what a write to a host's row is judged on.
+func (s *simulator) hostBooks(in api.WriteHost, h *elasticHost) judge.HostBooks {
+	b := judge.HostBooks{Row: h.row}
+	if h.host != nil && h.row.State.Here() {
+		b.Jobs = int64(len(h.host.jobs))
+	}
 	switch {
 	case in.Intend != nil:
-		t := s.template(in.Intend.Template, in.Intend.Provider)
-		if t == nil {
-			around.Demanded = 0
-			t = &cluster.Template{}
-		}
-		return ledger.IntendHost{HostRequest: *in.Intend, Capacity: t.Believed(), Terms: s.farm.Rules.Terms(*t)}
+		b.Demand = *s.demandFor(cluster.Demand{Template: in.Intend.Template, Provider: in.Intend.Provider})
+		b.Rules, b.Template = &s.farm.Rules, s.template(in.Intend.Template, in.Intend.Provider)
 	case in.Expect != nil:
-		return ledger.ExpectHost{Instance: in.Expect.Instance, Name: s.nameFor(h, in.Expect.Name)}
-	case in.Refuse != nil:
-		return ledger.RefuseHost{Why: in.Refuse.Why}
-	case in.Lapse != nil:
-		return ledger.LapseHost{Why: in.Lapse.Why}
-	case in.Drain != nil:
-		return ledger.DrainHost{Drain: *in.Drain}
-	case in.Undrain != nil:
-		return ledger.UndrainHost{By: in.Undrain.By}
-	case in.Keep != nil:
-		return ledger.KeepHost{Keep: *in.Keep}
-	case in.Release != nil:
-		return ledger.ReleaseHost{By: in.Release.By}
-	case in.StopJobs != nil:
-		return ledger.StopJobs{Why: in.StopJobs.Why}
-	case in.Confirm:
-		return ledger.ConfirmHost{}
-	case in.Gone != nil:
-		return ledger.LoseHost{Why: in.Gone.Why}
+		b.Name = s.nameFor(h, in.Expect.Name)
+	case in.Refuse != nil || in.Lapse != nil || in.Gone != nil:
+		b.Template = s.template(h.row.Template, h.row.Provider)
+	case in.Fence && h.host != nil:
+		b.IdleSince = h.host.idleSince
 	}
-	return s.fenceHost(h)
-}
-
-func (s *simulator) fenceHost(h *elasticHost) ledger.HostChange {
-	var since cluster.Time
-	if h.host != nil {
-		since = h.host.idleSince
-	}
-	idle, again := policy.ReturnHost(h.row, since, s.now)
-	why := "idle"
-	if h.row.Drain != nil {
-		why = "empty, and drained: " + h.row.Drain.Why
-	}
-	return ledger.FenceHost{Idle: idle, AskAgain: again, Why: why}
+	return b
 }
 
 func (s *simulator) insertOpen(h *elasticHost, row cluster.ElasticHost) {
@@ -120,15 +90,27 @@ func (s *simulator) keepHost(h *elasticHost, event ledger.HostEvent) {
 	if !h.row.State.Open() {
 		s.open = slices.DeleteFunc(s.open, func(other *elasticHost) bool { return other == h })
 	}
-	s.providers[h.row.Provider].changed()
 	if h.row.State.Here() && h.host != nil {
 		s.closeHost(h)
 	}
-	if event.Material() || event.Before.State == "" {
-		s.catalogChanged, s.comingChanged = true, true
+	if event.Material() {
+		s.providers[h.row.Provider].changed()
+		s.catalogChanged = s.catalogChanged || s.limited() || len(s.silent) > 0
+		s.comingChanged = s.comingChanged || coming(event.Before.State) || coming(h.row.State)
 		s.wantSession()
 	}
 	s.recordHost(h, event)
+}
+
+// limited tells whether the cluster's own limits depend on what hosts there are.
+func (s *simulator) limited() bool {
+	r := &s.farm.Rules
+	return r.Max > 0 || r.Step.Hosts > 0 || len(r.Limits) > 0
+}
+
+// coming tells whether sessions expect a host in a state.
+func coming(state cluster.HostState) bool {
+	return state == cluster.HostRequested || state == cluster.HostExpected
 }
 
 // closeHost has sessions know whether a host takes jobs.
@@ -146,28 +128,16 @@ func (s *simulator) closeHost(h *elasticHost) {
 // bring carries out what a change means for others than the row.
 func (s *simulator) bring(in api.WriteHost, h *elasticHost, event ledger.HostEvent) {
 	switch {
-	case in.Refuse != nil:
-		s.letBe(h.row, in.Refuse.Ours, in.Refuse.RetryAfter)
-	case in.Lapse != nil:
-		s.letBe(h.row, !in.Lapse.Late, 0)
 	case in.StopJobs != nil:
 		s.stopJobs(h)
 	case in.Gone != nil:
 		s.requeueAll(h)
 		s.leave(h)
-		s.letBe(h.row, event.Before.State != cluster.HostExpected, 0)
 	case h.row.State == cluster.HostLeaving && event.Before.State.Here():
 		s.leave(h)
 	}
 	if !h.row.State.Open() {
 		s.tellChanged(h.row.Provider)
-	}
-}
-
-func (s *simulator) letBe(row cluster.ElasticHost, ours bool, retryAfter cluster.Duration) {
-	if t := s.template(row.Template, row.Provider); t != nil && !ours {
-		*t = policy.RefusedTemplate(*t, retryAfter, s.now)
-		s.catalogChanged = true
 	}
 }
 
@@ -189,8 +159,9 @@ func (s *simulator) stopJobs(h *elasticHost) {
 	}
 	for _, r := range slices.Clone(h.host.jobs) {
 		n := r.run
+		r.known = true
 		s.at(s.now.Add(s.farm.Steps.Stop), func() {
-			if r.run == n && !r.over {
+			if r.run == n && !r.over && !r.dead { // or no agent is there to stop it
 				s.requeue(r)
 			}
 		})
@@ -213,8 +184,8 @@ func (s *simulator) madeMachine(m model.Machine, joins cluster.Time, has cluster
 	}
 }
 
-// knockAgain is how long a host waits that is not expected yet.
-const knockAgain = 5 * cluster.Second
+// knockAgain is how long the agent of a host waits that is not expected yet.
+const knockAgain = cluster.Second
 
 // join takes a machine into the cluster, if it is awaited.
 func (s *simulator) join(m model.Machine, has cluster.Capacity) {
@@ -222,6 +193,7 @@ func (s *simulator) join(m model.Machine, has cluster.Capacity) {
 	if h == nil || s.models[h.row.Provider].Held(m.Request) == 0 {
 		return
 	}
+	s.unsettle()
 	if h.row.State == cluster.HostRequested {
 		s.at(s.now.Add(knockAgain), func() { s.join(m, has) })
 		return
@@ -256,9 +228,10 @@ func (s *simulator) deadMachine(m model.Machine) {
 	}
 	h.silent = s.now
 	for _, r := range h.host.jobs {
-		r.dead = true // it runs no more, and nobody says so
+		s.strand(r)
 	}
 	s.silent = append(s.silent, h)
+	s.planFor(s.now + 1) // sessions notice silence
 }
 
 // listen notes how hosts stand that have fallen silent.

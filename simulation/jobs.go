@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"maps"
 	"slices"
 
 	"xce.internal/elastic/cluster"
@@ -19,7 +20,9 @@ type running struct {
 	// released tells that the engine knows it no more, and over that it has ended or waits again; the
 	// tokens are given back before that where it does not keep them to its end.
 	released, over, tokensBack bool
-	// dead tells that its host is no more.
+	// known tells that something beside its end on the agenda may come back to it.
+	known bool
+	// dead tells that a host of it is no more, which nobody knows yet.
 	dead bool
 }
 
@@ -28,6 +31,10 @@ type shape struct {
 	tokens []tokens
 	// impossible tells that they can never run in this cluster.
 	impossible bool
+	// likes are what the engine knows of them, by time limit.
+	likes map[cluster.Duration]*scheduling.Like
+	// cause is what one of them was told last that it waits for.
+	cause uint16
 }
 
 type tokens struct {
@@ -39,13 +46,12 @@ func (s *simulator) shapeOf(job *trace.Job) *shape {
 	if known := s.shapes[job.Shape]; known != nil {
 		return known
 	}
-	made := &shape{impossible: s.impossible(job.Shape.JobSpec)}
+	made := &shape{impossible: s.impossible(job.Shape.JobSpec), likes: map[cluster.Duration]*scheduling.Like{}}
 	s.shapes[job.Shape] = made
-	if made.impossible {
-		return made
-	}
 	for _, name := range job.Shape.TokenNames() {
-		made.tokens = append(made.tokens, tokens{s.resourceIndex[name], job.Shape.Tokens[name]})
+		if r := s.resourceIndex[name]; r != nil {
+			made.tokens = append(made.tokens, tokens{r, job.Shape.Tokens[name]})
+		}
 	}
 	return made
 }
@@ -61,7 +67,11 @@ func (s *simulator) impossible(spec cluster.JobSpec) bool {
 			hosts = append(hosts, cluster.Host{Name: t.Template, Capacity: t.Has()})
 		}
 	}
-	return len(spec.ValidateFit(s.farm.Resources, hosts)) > 0
+	resources := make([]cluster.SharedResource, len(s.resources))
+	for i, r := range s.resources {
+		resources[i] = r.SharedResource
+	}
+	return len(spec.ValidateFit(resources, hosts)) > 0
 }
 
 // arrive submits the jobs that arrive now.
@@ -86,7 +96,7 @@ func (s *simulator) submit() {
 // queue has a job wait, for the first time or again.
 func (s *simulator) queue(i int, sh *shape) {
 	job := &s.jobs[i]
-	s.engine.Submit(cluster.Job{ID: int64(i) + 1, JobSpec: withLimit(job), State: cluster.JobWaiting, Submitted: job.Submit})
+	s.engine.SubmitLike(s.likeOf(job, sh), int64(i)+1, job.Submit)
 	for _, t := range sh.tokens {
 		t.waiting += t.units
 	}
@@ -94,20 +104,30 @@ func (s *simulator) queue(i int, sh *shape) {
 	s.wanted = true
 }
 
-func withLimit(job *trace.Job) cluster.JobSpec {
-	spec := job.Shape.JobSpec
-	spec.TimeLimit = job.Limit
-	return spec
+// likeOf answers what a job has in common with those of its shape and time limit.
+func (s *simulator) likeOf(job *trace.Job, sh *shape) *scheduling.Like {
+	like := sh.likes[job.Limit]
+	if like == nil {
+		spec := job.Shape.JobSpec
+		spec.TimeLimit = job.Limit
+		like = s.engine.Like(cluster.Job{JobSpec: spec, State: cluster.JobWaiting})
+		sh.likes[job.Limit] = like
+	}
+	return like
 }
 
 // start starts a job where the session placed it.
 func (s *simulator) start(st *scheduling.Start) {
 	i := int(st.Job) - 1
 	job, out := &s.jobs[i], &s.result.Outcomes[i]
-	r := &running{job: i, run: out.Requeues, alternative: st.Alternative, hosts: make([]*host, len(st.Hosts))}
-	for n, name := range st.Hosts {
+	r := s.takeRunning()
+	r.job, r.run, r.alternative = i, out.Requeues, st.Alternative
+	for _, name := range st.Hosts {
 		h := s.hosts[name]
-		r.hosts[n] = h
+		r.hosts = append(r.hosts, h)
+		if h.elastic != nil && h.elastic.silent > 0 {
+			s.strand(r)
+		}
 		h.jobs = append(h.jobs, r)
 		s.loaded(h)
 	}
@@ -126,7 +146,27 @@ func (s *simulator) start(st *scheduling.Start) {
 	}
 	s.agenda.add(event{at: s.now.Add(runs), rank: ending, job: r})
 	if job.TokensFor > 0 && job.TokensFor < runs {
+		r.known = true
 		s.at(s.now.Add(job.TokensFor), func() { s.giveTokens(r) })
+	}
+}
+
+// takeRunning answers a place for a job that begins: one that is free, or a new one.
+func (s *simulator) takeRunning() *running {
+	last := len(s.spare) - 1
+	if last < 0 {
+		return &running{}
+	}
+	r := s.spare[last]
+	s.spare = s.spare[:last]
+	*r = running{hosts: r.hosts[:0]}
+	return r
+}
+
+// forget lets the place of a job that has ended be used again, unless something else knows it.
+func (s *simulator) forget(r *running) {
+	if !r.known {
+		s.spare = append(s.spare, r)
 	}
 }
 
@@ -141,7 +181,7 @@ func (s *simulator) takeTokens(r *running, by int64) {
 		return
 	}
 	taken := sh.TokensTaken(r.alternative)
-	for _, name := range slices.Sorted(maps(taken)) {
+	for _, name := range slices.Sorted(maps.Keys(taken)) {
 		res := s.resourceIndex[name]
 		res.account.InUse += by * taken[name]
 		s.resourceUsed(res)
@@ -156,7 +196,7 @@ func (s *simulator) giveTokens(r *running) {
 	r.tokensBack = true
 	s.engine.Release(int64(r.job)+1, 0)
 	s.takeTokens(r, -1)
-	s.wanted = true
+	s.wanted, s.unsettled = true, true
 }
 
 // release has the engine forget a running job.
@@ -164,6 +204,14 @@ func (s *simulator) release(r *running) {
 	if !r.released {
 		r.released = true
 		s.engine.End(int64(r.job)+1, 0)
+	}
+}
+
+// strand has a job run no more that nobody knows to have ended: a host of it is no more.
+func (s *simulator) strand(r *running) {
+	if !r.dead {
+		r.dead = true
+		s.stranded++
 	}
 }
 
@@ -183,8 +231,11 @@ func (s *simulator) off(r *running) {
 		s.loaded(h)
 	}
 	s.alive--
+	if r.dead {
+		s.stranded--
+	}
 	s.progress = s.now
-	s.wanted = true
+	s.wanted, s.unsettled = true, true
 }
 
 // end ends a job, unless its host is no more, or it was stopped before.
@@ -193,6 +244,7 @@ func (s *simulator) end(r *running) {
 		return
 	}
 	s.off(r)
+	defer s.forget(r)
 	out, job := &s.result.Outcomes[r.job], &s.jobs[r.job]
 	out.End, out.State = s.now, Done
 	if job.Limit > 0 && job.Run > job.Limit {
@@ -207,5 +259,6 @@ func (s *simulator) requeue(r *running) {
 	out := &s.result.Outcomes[r.job]
 	out.Requeues = min(out.Requeues, 254) + 1
 	out.Start = 0
+	s.waits[r.job] = &wait{cause: notAskedCause, since: s.now}
 	s.queue(r.job, s.shapes[s.jobs[r.job].Shape])
 }

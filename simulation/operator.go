@@ -16,6 +16,8 @@ func (s *simulator) order(o Order) {
 		s.orderStory(o, workflows.Message{Return: &workflows.ReturnWish{
 			ReturnUnits: workflows.ReturnUnits{Units: o.Units, By: operator}, Answer: func(a workflows.ReturnAnswer) { s.ordered(o, a.Refused) },
 		}})
+	case "believe":
+		s.orderStory(o, workflows.Message{Believe: true})
 	case "own":
 		s.own(o)
 	case "lend":
@@ -30,10 +32,18 @@ func (s *simulator) order(o Order) {
 }
 
 func (s *simulator) orderStory(o Order, m workflows.Message) {
-	st := s.stories[o.Subject]
+	id := o.Subject
+	if m.Believe {
+		id = workflows.ProviderID(id)
+	}
+	st := s.stories[id]
 	if st == nil {
-		s.ordered(o, "there is no such loan or host now")
+		s.ordered(o, "there is no such loan, host or provider now")
 		return
+	}
+	if m.Believe {
+		s.providers[o.Subject].awake(s.now - 1) // it comes before what else is at this instant
+		s.ordered(o, "")
 	}
 	st.tell(m)
 }
@@ -54,8 +64,13 @@ func (s *simulator) own(o Order) {
 		s.ordered(o, "there is no such resource")
 		return
 	}
+	s.unsettle()
 	before := r.account.Total()
 	r.account.Owned, r.Owned = o.Units, o.Units
+	s.engine.SetOwned(r.Name, o.Units)
+	for of, sh := range s.shapes { // from now on, others can never run
+		sh.impossible = s.impossible(of.JobSpec)
+	}
 	s.changeTotal(r, before, "owned")
 	s.ordered(o, "")
 }
@@ -67,14 +82,11 @@ func (s *simulator) lend(o Order) {
 		s.ordered(o, "there is no such resource")
 		return
 	}
+	s.unsettle()
 	before := r.account.Total()
-	if free := before + r.account.Lent() - r.account.InUse; o.Units > free {
-		s.ordered(o, "that many are not free")
+	if err := r.account.Lend(cluster.Lending{ID: "lending/" + r.Name, Resource: r.Name, Units: o.Units, To: operator}, s.now); err != nil {
+		s.ordered(o, err.Error())
 		return
-	}
-	r.account.Lendings = nil
-	if o.Units > 0 {
-		r.account.Lendings = []cluster.Lending{{ID: "lending/" + r.Name, Resource: r.Name, Units: o.Units, To: operator, Since: s.now}}
 	}
 	s.changeTotal(r, before, "lent")
 	s.ordered(o, "")

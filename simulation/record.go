@@ -16,12 +16,24 @@ type record struct {
 	result *Result
 	ended  int64
 	causes
-	hostTotals  [8]int64
+	inState     [8]int64 // hosts, by the columns of HostColumns
 	hostsDirty  bool
 	loanResults map[string]int          // places in Result.Loans
 	hostResults map[string]int          // places in Result.Machines
 	lastReturn  map[string]cluster.Time // by resource or template
 }
+
+// The places of HostColumns.
+const (
+	ownedBusy = iota
+	ownedIdle
+	requested
+	expected
+	busy
+	idle
+	draining
+	leaving
+)
 
 // tally keeps the series of one resource, and for how long borrowed units were used.
 type tally struct {
@@ -62,7 +74,7 @@ func (s *simulator) note() {
 	}
 	if s.hostsDirty {
 		s.hostsDirty = false
-		s.result.Hosts.Note(s.now, s.hostTotals[:]...)
+		s.result.Hosts.Note(s.now, s.inState[:]...)
 	}
 }
 
@@ -121,6 +133,9 @@ func (s *simulator) totalChanged(r *resource, before, after int64, cause string)
 
 // changeTotal tells sessions and the record of a total that an operator changed.
 func (s *simulator) changeTotal(r *resource, before int64, cause string) {
+	if before == r.account.Total() {
+		return
+	}
 	s.totalChanged(r, before, r.account.Total(), cause)
 	r.changed, r.tally.dirty = true, true
 	s.wantSession()
@@ -178,11 +193,11 @@ func (s *simulator) recordHost(h *elasticHost, event ledger.HostEvent) {
 func (s *simulator) recountComing(row cluster.ElasticHost, by int64) {
 	switch row.State {
 	case cluster.HostRequested:
-		s.hostTotals[2] += by
+		s.inState[requested] += by
 	case cluster.HostExpected:
-		s.hostTotals[3] += by
+		s.inState[expected] += by
 	case cluster.HostLeaving:
-		s.hostTotals[7] += by
+		s.inState[leaving] += by
 	default:
 		return
 	}
@@ -192,7 +207,7 @@ func (s *simulator) recountComing(row cluster.ElasticHost, by int64) {
 // count counts a host that comes into the cluster (by is 1), or leaves it (by is -1).
 func (s *simulator) count(h *host, by int64) {
 	if by < 0 {
-		s.hostTotals[h.counted]--
+		s.inState[h.counted]--
 		h.counted = -1
 		s.hostsDirty = true
 		return
@@ -202,26 +217,26 @@ func (s *simulator) count(h *host, by int64) {
 
 // recount counts a host where it belongs now.
 func (s *simulator) recount(h *host) {
-	column := 1
+	column := ownedIdle
 	switch {
 	case h.elastic == nil && len(h.jobs) > 0:
-		column = 0
+		column = ownedBusy
 	case h.elastic == nil:
 	case h.elastic.row.State == cluster.HostDraining:
-		column = 6
+		column = draining
 	case len(h.jobs) > 0:
-		column = 4
+		column = busy
 	default:
-		column = 5
+		column = idle
 	}
 	if column == h.counted {
 		return
 	}
 	if h.counted >= 0 {
-		s.hostTotals[h.counted]--
+		s.inState[h.counted]--
 	}
 	h.counted = column
-	s.hostTotals[column]++
+	s.inState[column]++
 	s.hostsDirty = true
 }
 

@@ -17,19 +17,56 @@ func (s *simulator) session() {
 	s.listen()
 	s.refresh()
 	s.wanted = false // by what it found of silent hosts itself
-	if !s.elasticFarm {
+	if !s.elasticFarm && !s.due(s.engine.Waiting(), askPlain) {
 		s.follow(s.engine.Place(s.now))
 		return
 	}
-	r := s.engine.Session(s.now)
+	s.settle()
+	r := s.engine.Decide(s.now)
+	moved := len(r.Starts) > 0
 	for _, resource := range s.resources {
-		resource.idle = r.Clocks[resource.Name]
+		clock := r.Clocks[resource.Name]
+		moved = moved || !slices.Equal(clock, resource.idle)
+		resource.idle = clock
 	}
-	s.markIdle(r.Idle)
+	moved = s.markIdle(r.Idle) || moved
 	s.follow(r.Starts)
-	s.replaceDemand(r.Demand)
-	s.explain(r.Unplaced)
-	s.plan()
+	moved = s.replaceDemand(r.Demand) || moved
+	if !s.elasticFarm || s.due(s.engine.Waiting(), askElastic) {
+		s.explain()
+	}
+	if s.elasticFarm {
+		s.plan(moved, r.Reservations)
+	}
+}
+
+// unsettle notes that something may have become free.
+func (s *simulator) unsettle() {
+	s.unsettled = true
+	s.planUnsettled(s.now)
+}
+
+// planUnsettled plans for a time at which something may have become free: promises, which only the conservative
+// order keeps, are then made anew.
+func (s *simulator) planUnsettled(t cluster.Time) {
+	if s.elasticFarm && s.farm.Policy.Order == scheduling.Conservative && s.engine.Waiting() > 0 {
+		s.planFor(t)
+	}
+}
+
+// settle tells the engine whether anything may have become free since the last session. Without elasticity it
+// knows best.
+func (s *simulator) settle() {
+	if !s.elasticFarm {
+		return
+	}
+	for _, p := range s.farm.Providers {
+		if env := s.providers[p.Name]; env != nil {
+			s.unsettled = s.unsettled || env.published()
+		}
+	}
+	s.engine.Settle(!s.unsettled)
+	s.unsettled, s.sessionAt = false, s.now
 }
 
 // refresh tells the engine what has changed since the last session.
@@ -37,7 +74,7 @@ func (s *simulator) refresh() {
 	for _, r := range s.resources {
 		if r.changed {
 			r.changed = false
-			s.engine.SetResource(r.Name, r.account.Total(), r.account.Loans, r.idle)
+			s.engine.SetResource(r.Name, r.account.Total(), slices.Clone(r.account.Loans), r.idle)
 		}
 	}
 	if s.catalogChanged || s.farm.Rules.Step.Hosts > 0 && len(s.intended) > 0 {
@@ -50,13 +87,18 @@ func (s *simulator) refresh() {
 	}
 	if s.comingChanged {
 		s.comingChanged = false
-		var coming []cluster.ExpectedHost
+		s.firstComing = 0
+		var expected []cluster.ExpectedHost
 		for _, h := range s.open {
-			if h.row.State == cluster.HostRequested || h.row.State == cluster.HostExpected {
-				coming = append(coming, h.row.Expected())
+			if coming(h.row.State) {
+				x := h.row.Expected()
+				expected = append(expected, x)
+				if s.firstComing == 0 || x.Expected < s.firstComing {
+					s.firstComing = x.Expected
+				}
 			}
 		}
-		s.engine.SetExpected(coming)
+		s.engine.SetExpected(expected)
 	}
 }
 
@@ -86,47 +128,56 @@ func (s *simulator) hostCounts() policy.HostCounts {
 	return c
 }
 
-// markIdle keeps since when hosts are idle.
-func (s *simulator) markIdle(idle []cluster.IdleSupply) {
+// markIdle keeps since when hosts are idle, and tells whether any of them was not before, or is not now.
+func (s *simulator) markIdle(idle []cluster.IdleSupply) (moved bool) {
+	before, same := len(s.idleHosts), 0
 	for _, h := range s.idleHosts {
-		h.idleSince = 0
+		h.wasIdle, h.idleSince = h.idleSince, 0
 	}
 	s.idleHosts = s.idleHosts[:0]
 	for i := range idle {
 		if name := idle[i].Host; name != "" && idle[i].Template != "" {
 			h := s.hosts[name]
 			h.idleSince = idle[i].Since
+			if h.wasIdle == h.idleSince {
+				same++
+			}
 			s.idleHosts = append(s.idleHosts, h)
 		}
 	}
+	return same < before || same < len(s.idleHosts)
 }
 
 // mostDemandJobs is how many jobs a row of demand names.
 const mostDemandJobs = 200
 
 // replaceDemand puts the demand of this session in place of what is left of the last one's, and has those
-// told whom it concerns.
-func (s *simulator) replaceDemand(demand []cluster.Demand) {
+// told whom it concerns. It answers whether anything is another than before.
+func (s *simulator) replaceDemand(demand []cluster.Demand) (moved bool) {
 	for i := range demand {
 		demand[i].Jobs = demand[i].Jobs[:min(len(demand[i].Jobs), mostDemandJobs)]
 	}
 	for _, old := range s.demand {
 		if !slices.ContainsFunc(demand, func(d cluster.Demand) bool { return cluster.CompareDemand(d, old) == 0 }) && old.Units > 0 {
 			s.tellDemand(old.Provider)
+			moved = true
 		}
 	}
 	for _, d := range demand {
 		i := slices.IndexFunc(s.demand, func(old cluster.Demand) bool { return cluster.CompareDemand(d, old) == 0 })
 		if i < 0 || s.demand[i].Units != d.Units || s.demand[i].Price != d.Price || !slices.Equal(s.demand[i].Jobs, d.Jobs) {
 			s.tellDemand(d.Provider)
+			moved = true
 		}
 	}
 	s.demand = demand
+	return moved
 }
 
 // plan finds the next instant at which a session would find something else only since time has passed: the first
-// of those that come in the session's interval which is not before it.
-func (s *simulator) plan() {
+// of those that come in the session's interval which is not before it. The one after a session that moved anything
+// may move more: what is kept for whom depends on what has just been started.
+func (s *simulator) plan(moved bool, promised []scheduling.Reservation) {
 	var next cluster.Time
 	at := func(t cluster.Time) {
 		if t > s.now && (next == 0 || t < next) {
@@ -138,8 +189,12 @@ func (s *simulator) plan() {
 		at(soon)
 	}
 	if s.engine.Waiting() > 0 {
-		if len(s.farm.Thresholds) > 0 {
+		if moved || len(s.farm.Thresholds) > 0 {
 			at(soon)
+		}
+		s.planPromises(promised, at)
+		if s.farm.Policy.Order == scheduling.EASY && s.firstComing > 0 {
+			at(max(s.firstComing, soon)) // the promises of jobs on several hosts count on it
 		}
 		for i := range s.offers {
 			at(s.offers[i].BackoffUntil)
@@ -154,9 +209,37 @@ func (s *simulator) plan() {
 		}
 	}
 	if next > 0 {
-		interval := s.farm.SessionInterval
-		past := next.Sub(s.began)
-		s.tick = s.began.Add((past + interval - 1) / interval * interval)
+		s.planFor(next)
+	}
+	for _, p := range s.farm.Providers {
+		if env := s.providers[p.Name]; env != nil && env.asleep {
+			s.planUnsettled(env.publishes(s.now))
+		}
+	}
+}
+
+// planPromises plans for when promises are due, and for when anything new would come too late for them: what comes
+// before it can come is not asked for. A promise that relies on what may come any moment is always due.
+func (s *simulator) planPromises(promised []scheduling.Reservation, at func(cluster.Time)) {
+	for i := range promised {
+		due := promised[i].At
+		if due <= s.now.Add(cluster.Second) {
+			at(s.now + 1)
+			return
+		}
+		at(due)
+		for t := range s.templates {
+			at(due.Add(-s.templates[t].Latency))
+		}
+	}
+}
+
+// planFor plans a session for the first instant in the session's interval that is not before t.
+func (s *simulator) planFor(t cluster.Time) {
+	interval := s.farm.SessionInterval
+	tick := s.began.Add((t.Sub(s.began) + interval - 1) / interval * interval)
+	if s.tick == 0 || tick < s.tick {
+		s.tick = tick
 	}
 }
 

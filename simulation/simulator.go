@@ -1,9 +1,9 @@
 package simulation
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,7 +13,6 @@ import (
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/scheduling"
 	"xce.internal/elastic/simulation/model"
-	"xce.internal/elastic/simulation/series"
 	"xce.internal/elastic/simulation/trace"
 	"xce.internal/elastic/workflows"
 )
@@ -71,9 +70,14 @@ type simulator struct {
 	// elasticFarm tells that anything can be borrowed or made.
 	elasticFarm bool
 	wanted      bool // a session, at this instant
-	tick        cluster.Time
+	// unsettled tells that something may have become free since the last session, which was at sessionAt: as
+	// in a controller, any write counts, whatever it changed.
+	unsettled bool
+	sessionAt cluster.Time
+	tick      cluster.Time
 	// What sessions do not know yet.
 	catalogChanged, comingChanged bool
+	firstComing                   cluster.Time // when the first host is expected that is coming; 0 for none
 	idleHosts                     []*host
 
 	newsDue bool
@@ -81,6 +85,8 @@ type simulator struct {
 
 	arrived  int
 	alive    int64 // jobs that run
+	spare    []*running
+	stranded int64 // those of them of which a host is no more
 	progress cluster.Time
 	shapes   map[*trace.Shape]*shape
 	record
@@ -100,6 +106,7 @@ func newSimulator(farm Farm, jobs *trace.Trace, options Options) (*simulator, er
 		s.began = s.jobs[0].Submit
 	}
 	s.now, s.progress = s.began, s.began
+	s.unsettled = true
 	s.newRecord(jobs)
 	s.build()
 	return s, nil
@@ -119,7 +126,7 @@ func (s *simulator) build() {
 		}
 	}
 	s.engine = scheduling.New(in)
-	for _, name := range slices.Sorted(maps(s.hosts)) {
+	for _, name := range slices.Sorted(maps.Keys(s.hosts)) {
 		s.count(s.hosts[name], 1)
 	}
 	for _, p := range s.farm.Providers {
@@ -127,16 +134,6 @@ func (s *simulator) build() {
 	}
 	for _, o := range s.farm.Operator {
 		s.at(s.began.Add(o.After), func() { s.order(o) })
-	}
-}
-
-func maps[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
 	}
 }
 
@@ -154,28 +151,28 @@ func (s *simulator) buildProvider(p Provider) {
 		Made: s.madeMachine, Dead: s.deadMachine, Changed: env.changed,
 	})
 	s.models[p.Name] = m
-	env.model, env.script = m, &activities.Dealer{Script: m, Hosts: books2hosts{s}}
+	env.model, env.script = m, &activities.Dealer{Script: m, Hosts: joins{s}}
 	env.provider = &workflows.Provider{
 		Name: p.Name, SurveyEvery: p.SurveyEvery, Hosts: workflows.ProviderHosts{OrphanGrace: p.OrphanGrace},
 	}
 	s.at(s.now, func() {
 		s.begin(workflows.ProviderID(p.Name), func(st *story) {
-			env.story = st
+			env.story, st.told = st, func() { env.awake(s.now) }
 			env.provider.Live(env)
 		})
 	})
 }
 
-// books2hosts is the controller as the providers of hosts need it.
-type books2hosts struct{ s *simulator }
+// joins is the controller as the providers of hosts need it.
+type joins struct{ s *simulator }
 
 // Join implements activities.Hosts: nobody can be fooled here, so that no token is needed.
-func (b books2hosts) Join(_ context.Context, host string) (providers.Join, error) {
+func (b joins) Join(_ context.Context, host string) (providers.Join, error) {
 	return providers.Join{Host: host}, nil
 }
 
 // Machines implements activities.Hosts.
-func (b books2hosts) Machines(_ context.Context, provider string) ([]api.HostMachine, error) {
+func (b joins) Machines(_ context.Context, provider string) ([]api.HostMachine, error) {
 	return b.s.machines(provider), nil
 }
 
@@ -235,7 +232,7 @@ func (s *simulator) next() (at cluster.Time, more bool) {
 // over tells that nothing of interest can happen any more: every job has ended, and all is given back; or
 // nothing has happened to any job for longer than the farm has patience for.
 func (s *simulator) over() bool {
-	if s.alive == 0 && s.now.Sub(s.progress) > s.farm.Patience {
+	if s.alive == s.stranded && s.now.Sub(s.progress) > s.farm.Patience {
 		return true
 	}
 	if s.alive > 0 || s.engine.Waiting() > 0 || len(s.open) > 0 || len(s.unheard) > 0 {
@@ -292,6 +289,9 @@ func (s *simulator) oneByOne() {
 		s.do(s.agenda.pop())
 		s.session()
 	}
+	if s.tick > 0 && s.tick <= s.now {
+		s.session()
+	}
 	s.note()
 }
 
@@ -308,6 +308,9 @@ func (s *simulator) news(id string, m workflows.Message) {
 }
 
 func (s *simulator) tellDemand(provider string) {
+	if env := s.providers[provider]; env != nil {
+		env.changed() // a survey under way may see it before it is told
+	}
 	if !slices.ContainsFunc(s.unheard, func(n news) bool { return n.provider == provider }) {
 		s.spread(news{provider: provider, message: workflows.Message{Demand: true}})
 	}
@@ -327,43 +330,37 @@ func (s *simulator) spread(n news) {
 	}
 }
 
-// hear tells stories what is new: hosts first.
+// hear tells stories what is new: hosts first, then providers as they are configured.
 func (s *simulator) hear() {
 	s.newsDue = false
 	heard := s.unheard
 	s.unheard = nil
-	slices.SortStableFunc(heard, func(a, b news) int { return cmp.Compare(len(a.provider), 0) - cmp.Compare(len(b.provider), 0) })
 	for _, n := range heard {
-		switch {
-		case n.host != "":
+		if n.host != "" {
 			s.tellStory(n.host, n.message)
-		default:
-			s.tellStory(workflows.ProviderID(n.provider), n.message)
+		}
+	}
+	for _, p := range s.farm.Providers {
+		for _, n := range heard {
+			if n.provider == p.Name {
+				s.tellStory(workflows.ProviderID(n.provider), n.message)
+			}
 		}
 	}
 }
 
 // tellStory tells a story something; one that is over needs no telling.
 func (s *simulator) tellStory(id string, m workflows.Message) {
-	st := s.stories[id]
-	if st == nil {
-		return
+	if st := s.stories[id]; st != nil {
+		st.tell(m)
 	}
-	for _, env := range s.providers {
-		if env.story == st {
-			env.told()
-		}
-	}
-	st.tell(m)
 }
 
 // finish stops the stories and answers the result.
 func (s *simulator) finish() *Result {
 	s.report()
-	for _, id := range slices.Sorted(maps(s.stories)) {
+	for _, id := range slices.Sorted(maps.Keys(s.stories)) {
 		s.stories[id].stop()
 	}
 	return s.close()
 }
-
-var _ = series.New

@@ -1,7 +1,9 @@
 package simulation
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/workflows"
@@ -12,16 +14,21 @@ type story struct {
 	s  *simulator
 	id string
 
-	inbox  []workflows.Message
-	resume func() (struct{}, bool)
-	stop   func()
-	yield  func(struct{}) bool
-	// waits tells that the story waits for a message, and woken numbers its wake-ups, so that a timer
-	// that is overtaken by a message wakes nobody.
+	// mail is what the story was told since it looked last, and inbox what it has still to hear of before. As
+	// in a workflow, mail is read kind by kind, and what operators want goes straight to the inbox.
+	mail, inbox []workflows.Message
+	resume      func() (struct{}, bool)
+	stop        func()
+	yield       func(struct{}) bool
+	// waits tells that the story waits for a message, and wait numbers the times it has, so that a timer
+	// that a message has overtaken wakes nobody.
 	waits bool
-	woken uint64
-	// asOf, where it is set, is the time at which the story believes to be: the begin of a survey that
-	// it would be making now.
+	wait  uint64
+	// refuses answers at a glance why an operator's wish is not taken up; nil where it is. May be nil.
+	refuses func(workflows.Message) error
+	// told, where set, is called before the story is told something.
+	told func()
+	// asOf, where it is set, is the time up to which the story has come in a survey that began before now.
 	asOf cluster.Time
 }
 
@@ -46,8 +53,12 @@ func (s *simulator) begin(id string, live func(*story)) {
 
 // run lets the story go on until it waits again, or is over.
 func (st *story) run() {
-	if _, more := st.resume(); !more {
-		delete(st.s.stories, st.id)
+	if _, more := st.resume(); more {
+		return
+	}
+	delete(st.s.stories, st.id)
+	for _, m := range st.inbox {
+		answerWish(m, "it is over")
 	}
 }
 
@@ -58,23 +69,61 @@ func (st *story) pause() {
 	}
 }
 
-// tell puts a message in, and wakes a story that waits for one.
+// tell tells a story something. One that waits goes on at once.
 func (st *story) tell(m workflows.Message) {
-	st.inbox = append(st.inbox, m)
+	if st.told != nil {
+		st.told()
+	}
+	if !isWish(m) {
+		st.mail = append(st.mail, m)
+	} else if !st.takes(m) {
+		return
+	}
 	if st.waits {
-		st.wake(st.s.now)
+		st.run()
 	}
 }
 
-// wake has the story go on at a time, unless it is woken before.
-func (st *story) wake(at cluster.Time) {
-	st.woken++
-	n := st.woken
-	st.s.at(at, func() {
-		if st.waits && st.woken == n {
-			st.run()
+// takes takes an operator's wish up, unless it can be refused at a glance.
+func (st *story) takes(m workflows.Message) bool {
+	if st.refuses != nil {
+		if err := st.refuses(m); err != nil {
+			answerWish(m, err.Error())
+			return false
 		}
-	})
+	}
+	st.inbox = append(st.inbox, m)
+	return true
+}
+
+func isWish(m workflows.Message) bool { return m.Return != nil || m.Wish != nil }
+
+// answerWish answers an operator's wish that is not carried out.
+func answerWish(m workflows.Message, refused string) {
+	switch {
+	case m.Return != nil:
+		m.Return.Answer(workflows.ReturnAnswer{Refused: refused})
+	case m.Wish != nil:
+		m.Wish.Answer(workflows.HostAnswer{Refused: refused})
+	}
+}
+
+// kindOf orders messages as a workflow reads them that was told of several things.
+func kindOf(m workflows.Message) int {
+	kinds := []bool{
+		m.Joined != nil, m.Emptied, m.Health != nil, m.Reclaimed != nil, m.Recalled != nil, m.Check, // loans and hosts
+		m.Demand, m.Believe, m.Changed != nil, // providers
+	}
+	return slices.Index(kinds, true)
+}
+
+// read moves the mail into the inbox.
+func (st *story) read() {
+	if len(st.mail) > 1 {
+		slices.SortStableFunc(st.mail, func(a, b workflows.Message) int { return cmp.Compare(kindOf(a), kindOf(b)) })
+	}
+	st.inbox = append(st.inbox, st.mail...)
+	st.mail = st.mail[:0]
 }
 
 // Now implements workflows.Env.
@@ -87,22 +136,39 @@ func (st *story) Now() cluster.Time {
 
 // Receive implements workflows.Env.
 func (st *story) Receive(until cluster.Time) (workflows.Message, bool) {
-	if len(st.inbox) == 0 && (until == 0 || until > st.s.now) {
-		st.waits = true
-		if until > 0 {
-			st.wake(until)
-		} else {
-			st.woken++
-		}
-		st.pause()
-		st.waits = false
+	if st.read(); len(st.inbox) == 0 && (until == 0 || until > st.s.now) {
+		st.await(until)
+		st.read()
 	}
 	if len(st.inbox) == 0 {
 		return workflows.Message{}, false
 	}
 	m := st.inbox[0]
-	st.inbox = st.inbox[1:]
+	if st.inbox = st.inbox[1:]; len(st.inbox) == 0 {
+		st.inbox = nil
+	}
 	return m, true
+}
+
+// await waits for a message, or until a time; 0 is for ever.
+func (st *story) await(until cluster.Time) {
+	st.waits = true
+	st.wait++
+	if until > 0 {
+		st.wakeAt(until)
+	}
+	st.pause()
+	st.waits = false
+}
+
+// wakeAt has a story that waits go on at a time, unless it is told something before.
+func (st *story) wakeAt(t cluster.Time) {
+	n := st.wait
+	st.s.at(t, func() {
+		if st.waits && st.wait == n {
+			st.run()
+		}
+	})
 }
 
 // Full implements workflows.Env: a story on this clock has no history that could grow long.
@@ -111,15 +177,29 @@ func (st *story) Full() bool { return false }
 // Show implements workflows.Env: nobody looks.
 func (st *story) Show(func() workflows.Summary) {}
 
-// step lets a step take its time, with its effect half way.
-func (st *story) step(takes cluster.Duration, effect func()) {
-	if takes <= 0 {
+// step lets a step take its time, with its effect half way. Where a survey is caught up with, what was
+// half way before now has no effect any more, and before tells what it found.
+func (st *story) step(takes cluster.Duration, effect, before func()) {
+	began := st.Now()
+	half, end := began.Add(takes/2), began.Add(takes)
+	past := st.asOf > 0
+	st.asOf = 0
+	switch {
+	case past && end < st.s.now:
+		before()
+		st.asOf = end
+		return
+	case past && half < st.s.now:
+		before()
+		st.s.at(end, st.run)
+	case takes <= 0:
 		effect()
 		return
+	default:
+		st.s.at(half, func() {
+			effect()
+			st.s.at(end, st.run)
+		})
 	}
-	began := st.Now()
-	st.asOf = 0
-	st.s.at(began.Add(takes/2), effect)
-	st.s.at(began.Add(takes), st.run)
 	st.pause()
 }

@@ -29,15 +29,15 @@ const savedRun = "result.json.gz"
 
 // simulateFlags are those of `simulate`.
 type simulateFlags struct {
-	cluster, out string
-	jobs, vary   []string
-	seed         int64
-	seeded       bool
-	baselines    bool
-	oneByOne     bool
-	atOnce       int
-	quiet        bool
-	replay       string
+	cluster, out, page string
+	jobs, vary         []string
+	seed               int64
+	seeded             bool
+	baselines          bool
+	oneByOne           bool
+	atOnce             int
+	quiet              bool
+	replay             string
 }
 
 func newSimulate() *cobra.Command {
@@ -61,6 +61,7 @@ hosts that the cluster owns and for providers.
 	flags.StringVar(&f.cluster, "cluster", "", "cluster file (default: the configuration)")
 	flags.StringArrayVar(&f.jobs, "jobs", nil, "trace of jobs; again for more files")
 	flags.StringVar(&f.out, "out", "", "folder for the report, tables and the saved run")
+	flags.StringVar(&f.page, "page", "", "file for the page of the report alone")
 	flags.StringArrayVar(&f.vary, "vary", nil, "setting and its values, as in idle_time=5m,15m,1h")
 	flags.Int64Var(&f.seed, "seed", 0, "where chance comes from, in place of the cluster file's")
 	flags.BoolVar(&f.baselines, "baselines", false, "run the baselines too (with --vary always)")
@@ -138,6 +139,11 @@ func (f *simulateFlags) run(cmd *cobra.Command, farm simulation.Farm, jobs *trac
 			return err
 		}
 	}
+	if f.page != "" {
+		if err := savePage(f.page, result); err != nil {
+			return err
+		}
+	}
 	if *format != "table" {
 		return format.print(cmd, report.Summarize(result), nil)
 	}
@@ -161,12 +167,17 @@ func saveRun(folder string, r *simulation.Result) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	page, err := os.Create(filepath.Join(folder, "report.html"))
+	err := savePage(filepath.Join(folder, "report.html"), r)
+	return errors.Join(err, report.CSV(report.Into(folder), r), report.Save(filepath.Join(folder, savedRun), r))
+}
+
+// savePage writes the page of the report.
+func savePage(file string, r *simulation.Result) error {
+	page, err := os.Create(file)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(report.HTML(page, r, report.Options{}), page.Close())
-	return errors.Join(err, report.CSV(report.Into(folder), r), report.Save(filepath.Join(folder, savedRun), r))
+	return errors.Join(report.HTML(page, r, report.Options{}), page.Close())
 }
 
 // sweep runs the variants and the baselines, and compares them.

@@ -56,7 +56,8 @@ type Template struct {
 	// Countables has lines NAME=COUNT; Features has features, and attributes as NAME=VALUE.
 	Countables []string `json:"countables,omitempty"`
 	Features   []string `json:"features,omitempty"`
-	Supply     `json:",squash"`
+	//lint:ignore SA5008 the configuration's decoder knows squash
+	Supply `json:",squash"`
 	// Latency is how long the provider says that a host takes until it has joined; the median
 	// of Boot where it is not given.
 	Latency    cluster.Duration `json:"latency,omitempty"`
@@ -73,7 +74,8 @@ type Template struct {
 
 // Offer is what the provider lends of one resource.
 type Offer struct {
-	Resource   string `json:"resource"`
+	Resource string `json:"resource"`
+	//lint:ignore SA5008 the configuration's decoder knows squash
 	Supply     `json:",squash"`
 	MaxRequest int64 `json:"max_request,omitempty"`
 	MaxOpen    int64 `json:"max_open,omitempty"`

@@ -29,6 +29,7 @@ type call struct {
 	run        workflow.Execution
 	key        activityKey
 	typ        string
+	given      []any // its arguments
 	sequence   int
 	policy     temporal.RetryPolicy
 	timeout    time.Duration // of one attempt; zero if there is none
@@ -85,7 +86,7 @@ func (cs *calls) cancel(info *activity.Info) {
 
 // plan schedules an activity of a workflow, and gives the id that connects it with what the
 // environment makes of it.
-func (h *Harness) plan(r *record, activityType string, options workflow.ActivityOptions) string {
+func (h *Harness) plan(r *record, activityType string, args []any, options workflow.ActivityOptions) string {
 	r.sequence++
 	id := options.ActivityID
 	if id == "" {
@@ -93,7 +94,7 @@ func (h *Harness) plan(r *record, activityType string, options workflow.Activity
 	}
 	c := &call{
 		h: h, r: r, run: r.run, key: activityKey{r.run.RunID, id},
-		typ: activityType, sequence: r.sequence, scheduled: h.Now(),
+		typ: activityType, given: args, sequence: r.sequence, scheduled: h.Now(),
 		policy: withServerDefaults(options.RetryPolicy), timeout: options.StartToCloseTimeout,
 	}
 	if options.ScheduleToCloseTimeout > 0 {
@@ -131,8 +132,7 @@ func (c *call) begin() {
 	c.attempt++
 	c.began = c.h.Now()
 	c.previous = c.heartbeats
-	answer := c.latency()
-	effect := drawDuration(1, answer-1, c.h.opts.Seed, "effect", c.r.ID, c.typ, c.sequence, c.attempt)
+	effect, answer := c.latency()
 	limit := c.limit()
 	fault := c.h.opts.Faults(Attempt{c.r.ID, c.typ, c.sequence, c.attempt, c.h.opts.Seed})
 	if limit > 0 && answer >= limit && fault != NotRun {
@@ -152,9 +152,16 @@ func (c *call) begin() {
 	}
 }
 
-func (c *call) latency() time.Duration {
+// latency answers how long after the attempt's begin its effect and its answer are.
+func (c *call) latency() (effect, answer time.Duration) {
+	if exact := c.h.opts.Exact; exact != nil {
+		c.began = c.began.Truncate(time.Millisecond)
+		answer = exact.Takes(c.typ, c.given)
+		return halfway(answer), answer
+	}
 	low, high := c.h.opts.Latency(c.typ)
-	return max(2, drawDuration(low, high, c.h.opts.Seed, "latency", c.r.ID, c.typ, c.sequence, c.attempt))
+	answer = max(2, drawDuration(low, high, c.h.opts.Seed, "latency", c.r.ID, c.typ, c.sequence, c.attempt))
+	return drawDuration(1, answer-1, c.h.opts.Seed, "effect", c.r.ID, c.typ, c.sequence, c.attempt), answer
 }
 
 // limit is the time that this attempt may take; zero if it may take any.

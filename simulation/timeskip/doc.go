@@ -51,6 +51,9 @@
 // the year 2000. So is every timeout and ticker of the time package: drive loops by
 // [Harness.Every], and give Now to the code under test. CURRENT_TIMESTAMP of SQLite is real time.
 //
+// With [Options.Exact], nothing is shifted or drawn: what asks for an instant gets it, in an order
+// that the test gives, so that another clock can be held against the run.
+//
 // # Services with goroutines
 //
 // A database/sql pool, an HTTP server and the like are opened in the setup function or later, and

@@ -32,6 +32,8 @@ type Options struct {
 	// to a workflow: 4096, the server's, unless given. The harness counts six for each activity,
 	// timer, signal and update of a run.
 	SuggestContinueAsNew int
+	// Exact, where given, takes the place of all latencies and shifts.
+	Exact *Exact
 	// Logger of workflows and activities: silent unless given.
 	Logger log.Logger
 }
@@ -79,6 +81,7 @@ type Harness struct {
 	opts   Options
 	env    *testsuite.TestWorkflowEnvironment
 	agenda *agenda
+	places places // of an exact run
 	trace  Trace
 
 	workflows map[string]*record
@@ -154,12 +157,13 @@ func newHarness(t *testing.T, opts Options) *Harness {
 		t:         t,
 		opts:      opts,
 		agenda:    newAgenda(),
+		places:    places{Exact: opts.Exact, next: make(map[int64]int64)},
 		workflows: make(map[string]*record),
 		types:     make(map[string]bool),
 		calls:     calls{byActivity: make(map[activityKey]*call)},
 	}
 	h.env = h.newEnvironment()
-	h.push(opts.Start.Add(opts.Limit), true, func() { h.stop(ReachedLimit) })
+	h.agenda.add(&entry{at: opts.Start.Add(opts.Limit), do: func() { h.stop(ReachedLimit) }, background: true})
 	return h
 }
 
@@ -230,12 +234,19 @@ func (h *Harness) Stop() { h.stop(Asked) }
 // shifted moves an instant by a seeded bit. Scripts that think in round hours would otherwise meet
 // the timers of workflows that do so too.
 func (h *Harness) shifted(at time.Time) time.Time {
+	if h.opts.Exact != nil {
+		return at
+	}
 	return at.Add(drawDuration(1, shiftLimit, h.opts.Seed, "shift", at.UnixNano()))
 }
 
 // push puts a step on the agenda.
 func (h *Harness) push(at time.Time, background bool, step func()) {
-	if now := h.Now(); !at.After(now) {
+	now := h.Now()
+	switch {
+	case h.opts.Exact != nil:
+		at = h.places.take(at, now, h.opts.Exact.Steps)
+	case !at.After(now):
 		at = now.Add(1)
 	}
 	h.agenda.add(&entry{at: at, do: step, background: background})

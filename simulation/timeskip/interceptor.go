@@ -105,7 +105,7 @@ func (o *workflowOutbound) ExecuteActivity(ctx workflow.Context, activityType st
 	}
 	o.in.r.events += eventsPerStep
 	options := workflow.GetActivityOptions(ctx)
-	options.ActivityID = o.in.h.plan(o.in.r, activityType, options)
+	options.ActivityID = o.in.h.plan(o.in.r, activityType, args, options)
 	// Whatever fails before the body, such as an activity without registration, is to fail at once.
 	options.RetryPolicy = &temporal.RetryPolicy{MaximumAttempts: 1}
 	return o.Next.ExecuteActivity(workflow.WithActivityOptions(ctx, options), activityType, args...)
@@ -117,6 +117,7 @@ func (o *workflowOutbound) NewTimerWithOptions(
 ) workflow.Future {
 	if o.in.r != nil {
 		o.in.r.events += eventsPerStep
+		d = o.in.h.timer(d)
 	}
 	return o.Next.NewTimerWithOptions(ctx, d, options)
 }
