@@ -85,7 +85,7 @@ var (
 	// A session that looks at supply has done most of what it takes; one that does not must do it first, for which
 	// few are worth it.
 	askElastic = asking{each: 16}
-	askPlain   = asking{each: 1, least: 16}
+	askPlain   = asking{each: 1, least: 48}
 )
 
 // explain takes why jobs wait, as the last session says.

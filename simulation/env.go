@@ -37,15 +37,14 @@ type deal struct {
 // Request implements workflows.DealEnv.
 func (d deal) Request(ask activities.Ask) activities.Grant {
 	g := script(d.story, d.env, providers.VerbRequest, ask.Request, ask, d.env.script.Request)
-	d.env.counted(ask, g)
-	return g
+	d.env.asked(g)
+	return d.env.heard(ask.Request, g)
 }
 
 // Status implements workflows.DealEnv.
 func (d deal) Status(ask activities.Ask) activities.Grant {
 	g := script(d.story, d.env, providers.VerbStatus, ask.Request, ask, d.env.script.Status)
-	d.env.settled(ask, g)
-	return g
+	return d.env.heard(ask.Request, g)
 }
 
 // Holding implements workflows.DealEnv.
@@ -98,6 +97,7 @@ type providerEnv struct {
 	model    *model.Model
 	script   *activities.Dealer
 	result   *ProviderResult
+	reasons  map[string]string // why requests were refused whose rows are still open
 
 	// version counts what surveys could find changed, and seen is what the last survey saw of it.
 	version, seen uint64

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"xce.internal/elastic/cluster"
@@ -126,8 +127,47 @@ func (s Settings) zone() (*time.Location, error) {
 	return time.LoadLocation(s.Zone)
 }
 
-// Validate checks the settings. Paths begin with at; providers are the configuration's.
-func (s Settings) Validate(at string, providers []string) (ps cluster.Problems) {
+// Validate checks what a farm is simulated with. Paths begin with at.
+func (f Farm) Validate(at string) cluster.Problems {
+	var providers, resources []string
+	for _, p := range f.Providers {
+		providers = append(providers, p.Name)
+	}
+	for _, r := range f.Resources {
+		resources = append(resources, r.Name)
+	}
+	return f.Settings.Validate(at, providers, resources)
+}
+
+// ValidateModels finds what would not be there in a simulation: providers without a model, and lenders that offer
+// nothing of what they are to lend.
+func (f Farm) ValidateModels(at string) (ps cluster.Problems) {
+	offers := map[string]bool{}
+	for _, p := range f.Settings.Providers {
+		for _, o := range p.Offers {
+			offers[p.Name+" "+o.Resource] = true
+		}
+	}
+	for _, p := range f.Providers {
+		if !slices.ContainsFunc(f.Settings.Providers, func(m model.Provider) bool { return m.Name == p.Name }) {
+			ps = append(ps, cluster.Problem{Path: at + ".providers", What: fmt.Sprintf("there is no model of provider %s", p.Name), Remedy: "say how it behaves, with at least its templates or offers"})
+		}
+	}
+	for _, r := range f.Resources {
+		if r.Elastic == nil || len(ps) > 0 {
+			continue
+		}
+		for _, lender := range r.Elastic.Lenders {
+			if !offers[lender+" "+r.Name] {
+				ps = append(ps, cluster.Problem{Path: at + ".providers", What: fmt.Sprintf("%s is to lend %s and offers none", lender, r.Name), Remedy: "add an offer to its model"})
+			}
+		}
+	}
+	return ps
+}
+
+// Validate checks the settings. Paths begin with at; providers and resources are the configuration's.
+func (s Settings) Validate(at string, providers, resources []string) (ps cluster.Problems) {
 	add := func(key, what, remedy string) {
 		ps = append(ps, cluster.Problem{Path: at + "." + key, What: what, Remedy: remedy})
 	}
@@ -165,23 +205,28 @@ func (s Settings) Validate(at string, providers []string) (ps cluster.Problems) 
 			names[one.Name] = path
 		}
 	}
-	ps = append(ps, s.validateProviders(at, providers)...)
+	ps = append(ps, s.validateProviders(at, providers, resources)...)
 	return append(ps, s.validateOrders(at)...)
 }
 
-func (s Settings) validateProviders(at string, known []string) (ps cluster.Problems) {
+func (s Settings) validateProviders(at string, known, resources []string) (ps cluster.Problems) {
 	modelled := map[string]bool{}
 	makers := map[string]string{}
 	for i, p := range s.Providers {
 		path := fmt.Sprintf("%s.providers[%d]", at, i)
 		switch {
-		case !contains(known, p.Name):
+		case !slices.Contains(known, p.Name):
 			ps = append(ps, cluster.Problem{Path: path + ".name", What: fmt.Sprintf("%q is not a provider", p.Name), Remedy: "name one of the section providers, or add it there"})
 		case modelled[p.Name]:
 			ps = append(ps, cluster.Problem{Path: path + ".name", What: fmt.Sprintf("there is a model of %s already", p.Name), Remedy: "give each provider one model"})
 		}
 		modelled[p.Name] = true
 		ps = append(ps, p.Validate(path)...)
+		for j, o := range p.Offers {
+			if cluster.ValidName(o.Resource) && !slices.Contains(resources, o.Resource) {
+				ps = append(ps, cluster.Problem{Path: fmt.Sprintf("%s.offers[%d].resource", path, j), What: fmt.Sprintf("there is no shared resource %q", o.Resource), Remedy: "name one of the section resources"})
+			}
+		}
 		for j, t := range p.Templates {
 			if other, twice := makers[t.Template]; twice {
 				ps = append(ps, cluster.Problem{
@@ -191,35 +236,24 @@ func (s Settings) validateProviders(at string, known []string) (ps cluster.Probl
 			makers[t.Template] = p.Name
 		}
 	}
-	for _, name := range known {
-		if !modelled[name] && len(s.Providers) > 0 {
-			ps = append(ps, cluster.Problem{Path: at + ".providers", What: fmt.Sprintf("there is no model of provider %s", name), Remedy: "say how it behaves, with at least its templates or offers"})
-		}
-	}
 	return ps
 }
 
 func (s Settings) validateOrders(at string) (ps cluster.Problems) {
 	for i, o := range s.Operator {
 		path := fmt.Sprintf("%s.operator[%d]", at, i)
-		if !contains(orders, o.Do) {
+		if !slices.Contains(orders, o.Do) {
 			ps = append(ps, cluster.Problem{Path: path + ".do", What: fmt.Sprintf("%q is no order", o.Do), Remedy: fmt.Sprintf("write one of %v", orders)})
 		}
 		if o.After < 0 || i > 0 && o.After < s.Operator[i-1].After {
 			ps = append(ps, cluster.Problem{Path: path + ".after", What: "it comes before the order above it", Remedy: "order them by time"})
+		}
+		if o.Units < 0 || o.Within < 0 {
+			ps = append(ps, cluster.Problem{Path: path, What: "units or within is negative", Remedy: "write 0 or more"})
 		}
 		if o.Subject == "" {
 			ps = append(ps, cluster.Problem{Path: path + ".subject", What: "there is none", Remedy: "name a loan, a host, a provider or a resource"})
 		}
 	}
 	return ps
-}
-
-func contains(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }

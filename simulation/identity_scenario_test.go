@@ -134,11 +134,7 @@ func (tl *tale) complete() {
 }
 
 func (tl *tale) check() error {
-	var names []string
-	for _, p := range tl.Providers {
-		names = append(names, p.Name)
-	}
-	return tl.Simulation.Validate("simulation", names).Err()
+	return tl.farm().Validate("simulation").Err()
 }
 
 func (tl *tale) farm() simulation.Farm {

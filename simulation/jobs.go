@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"xce.internal/elastic/cluster"
@@ -12,7 +13,7 @@ import (
 // running is a job that runs.
 type running struct {
 	job         int // its place in the trace
-	run         uint8
+	run         uint16
 	hosts       []*host
 	alternative int64
 	// limit is when its time limit is over; 0 where it has none.
@@ -64,6 +65,9 @@ func (s *simulator) impossible(spec cluster.JobSpec) bool {
 	}
 	for _, p := range s.farm.Settings.Providers {
 		for _, t := range p.Templates {
+			if t.Most() == 0 {
+				continue
+			}
 			hosts = append(hosts, cluster.Host{Name: t.Template, Capacity: t.Has()})
 		}
 	}
@@ -138,7 +142,12 @@ func (s *simulator) start(st *scheduling.Start) {
 	s.waited(i)
 	out.Start, out.State = s.now, Running
 	s.alive++
-	s.progress = s.now
+	if out.Requeues == 0 {
+		s.progress = s.now
+	}
+	if out.Requeues >= manyRequeues {
+		s.hopeless++
+	}
 	runs := job.Run
 	if job.Limit > 0 {
 		r.limit = s.now.Add(job.Limit)
@@ -150,6 +159,10 @@ func (s *simulator) start(st *scheduling.Start) {
 		s.at(s.now.Add(job.TokensFor), func() { s.giveTokens(r) })
 	}
 }
+
+// manyRequeues is after how many a job is not believed to come to its end any more: its hosts do not live as long as
+// it runs.
+const manyRequeues = 20
 
 // takeRunning answers a place for a job that begins: one that is free, or a new one.
 func (s *simulator) takeRunning() *running {
@@ -234,7 +247,9 @@ func (s *simulator) off(r *running) {
 	if r.dead {
 		s.stranded--
 	}
-	s.progress = s.now
+	if s.result.Outcomes[r.job].Requeues >= manyRequeues {
+		s.hopeless--
+	}
 	s.wanted, s.unsettled = true, true
 }
 
@@ -247,6 +262,7 @@ func (s *simulator) end(r *running) {
 	defer s.forget(r)
 	out, job := &s.result.Outcomes[r.job], &s.jobs[r.job]
 	out.End, out.State = s.now, Done
+	s.progress = s.now
 	if job.Limit > 0 && job.Run > job.Limit {
 		out.State = TimedOut
 	}
@@ -257,7 +273,7 @@ func (s *simulator) end(r *running) {
 func (s *simulator) requeue(r *running) {
 	s.off(r)
 	out := &s.result.Outcomes[r.job]
-	out.Requeues = min(out.Requeues, 254) + 1
+	out.Requeues = min(out.Requeues, math.MaxUint16-1) + 1
 	out.Start = 0
 	s.waits[r.job] = &wait{cause: notAskedCause, since: s.now}
 	s.queue(r.job, s.shapes[s.jobs[r.job].Shape])

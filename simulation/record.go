@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"slices"
 	"strconv"
 
 	"xce.internal/elastic/activities"
@@ -119,6 +120,9 @@ func (s *simulator) recordLoan(r *resource, event ledger.Event) {
 		s.charge(l, row, back)
 		s.lastReturn[row.Resource] = s.now
 	}
+	if event.Before.State == cluster.LoanRequested && row.State != cluster.LoanRequested {
+		s.providers[row.Provider].settled(row.ID, row.Granted(), row.Units)
+	}
 	s.totalChanged(r, event.TotalBefore, event.TotalAfter, event.Kind+" "+row.ID)
 }
 
@@ -173,7 +177,16 @@ func (s *simulator) recordHost(h *elasticHost, event ledger.HostEvent) {
 	m.Name, m.Expected, m.Joined, m.Left, m.Closed, m.Why = row.Name, row.Made, row.Joined, row.Fenced, row.Closed, row.Why
 	if !row.State.Open() {
 		m.Busy, m.Cost = int64(row.Used(s.now)), row.Cost(s.now)
-		s.lastReturn[row.Template] = s.now
+		if row.Made > 0 {
+			s.lastReturn[row.Template] = s.now
+		}
+	}
+	if event.Before.State == cluster.HostRequested && row.State != cluster.HostRequested {
+		made := int64(0)
+		if row.Made > 0 {
+			made = 1
+		}
+		s.providers[row.Provider].settled(row.ID, made, 1)
 	}
 	s.recountComing(event.Before, -1)
 	s.recountComing(row, 1)
@@ -240,32 +253,43 @@ func (s *simulator) recount(h *host) {
 	s.hostsDirty = true
 }
 
-// counted counts how a request went.
-func (e *providerEnv) counted(ask activities.Ask, g activities.Grant) {
+// asked counts a request, and keeps why it was refused, should it be.
+func (e *providerEnv) asked(g activities.Grant) {
 	e.result.Requests++
-	e.settled(ask, g)
+	if g.Outcome.Status == providers.StatusUnknown {
+		e.result.Unknown++
+	}
 }
 
-// settled counts what became of a request, once that is known.
-func (e *providerEnv) settled(ask activities.Ask, g activities.Grant) {
-	r := e.result
-	switch g.Outcome.Status {
-	case providers.StatusOK:
+// settled counts what became of a request, as its row has it.
+func (e *providerEnv) settled(id string, granted, wanted int64) {
+	r, reason := e.result, e.reasons[id]
+	delete(e.reasons, id)
+	switch {
+	case granted >= wanted:
 		r.Granted++
-	case providers.StatusPartial:
+	case granted > 0:
 		r.Partial++
-	case providers.StatusUnknown:
-		r.Unknown++
-	case providers.StatusRefused:
+	default:
 		r.Refused++
-		for i := range r.Refusals {
-			if r.Refusals[i].Name == string(g.Outcome.Reason) {
-				r.Refusals[i].N++
-				return
-			}
+		if reason == "" {
+			reason = "cancelled" // since its outcome was unknown
 		}
-		r.Refusals = append(r.Refusals, Count{string(g.Outcome.Reason), 1})
+		i := slices.IndexFunc(r.Refusals, func(c Count) bool { return c.Name == reason })
+		if i < 0 {
+			i = len(r.Refusals)
+			r.Refusals = append(r.Refusals, Count{Name: reason})
+		}
+		r.Refusals[i].N++
 	}
+}
+
+// heard keeps why a request was refused, for when its row is closed.
+func (e *providerEnv) heard(id string, g activities.Grant) activities.Grant {
+	if g.Outcome.Status == providers.StatusRefused {
+		e.reasons[id] = string(g.Outcome.Reason)
+	}
+	return g
 }
 
 // close puts the result together.
@@ -299,5 +323,10 @@ func (s *simulator) close() *Result {
 		}
 	}
 	s.closeCauses()
+	for _, o := range s.farm.Operator {
+		if at := s.began.Add(o.After); at > s.now {
+			r.Orders = append(r.Orders, Ordered{At: at, Do: o.Do, Subject: o.Subject, Became: NotGiven})
+		}
+	}
 	return r
 }

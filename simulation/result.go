@@ -45,6 +45,9 @@ type Result struct {
 	Sessions int64
 }
 
+// NotGiven is what became of an order that was to come when all was over.
+const NotGiven = "not given: the simulation was over"
+
 // Ordered is what became of an operator's order.
 type Ordered struct {
 	At                  cluster.Time
@@ -59,7 +62,7 @@ type Outcome struct {
 	Cause uint16
 	State State
 	// Requeues is how often it had to start again.
-	Requeues uint8
+	Requeues uint16
 }
 
 // State is where a job was when the simulation ended.

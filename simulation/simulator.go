@@ -85,6 +85,7 @@ type simulator struct {
 
 	arrived  int
 	alive    int64 // jobs that run
+	hopeless int64 // those of them that have had to start again too often
 	spare    []*running
 	stranded int64 // those of them of which a host is no more
 	progress cluster.Time
@@ -144,7 +145,7 @@ func (s *simulator) buildProvider(p Provider) {
 	}
 	spec := s.farm.Settings.Providers[i]
 	s.elasticFarm = s.elasticFarm || len(spec.Templates) > 0
-	env := &providerEnv{result: &ProviderResult{Name: p.Name}}
+	env := &providerEnv{result: &ProviderResult{Name: p.Name}, reasons: map[string]string{}}
 	s.providers[p.Name] = env
 	m := model.New(spec, uint64(s.farm.Seed), model.World{
 		Now: func() cluster.Time { return s.now }, At: s.at, Began: s.began, Zone: s.zone,
@@ -186,10 +187,10 @@ func (s *simulator) play(ctx context.Context) {
 	for n := 0; ; n++ {
 		if n%1024 == 0 {
 			s.report()
-			if ctx.Err() != nil {
-				s.result.Stopped = true
-				return
-			}
+		}
+		if n%16 == 0 && ctx.Err() != nil {
+			s.result.Stopped = true
+			return
 		}
 		now, more := s.next()
 		if !more {
@@ -232,7 +233,7 @@ func (s *simulator) next() (at cluster.Time, more bool) {
 // over tells that nothing of interest can happen any more: every job has ended, and all is given back; or
 // nothing has happened to any job for longer than the farm has patience for.
 func (s *simulator) over() bool {
-	if s.alive == s.stranded && s.now.Sub(s.progress) > s.farm.Patience {
+	if s.alive <= s.stranded+s.hopeless && s.now.Sub(s.progress) > s.farm.Patience {
 		return true
 	}
 	if s.alive > 0 || s.engine.Waiting() > 0 || len(s.open) > 0 || len(s.unheard) > 0 {

@@ -80,6 +80,9 @@ hosts that the cluster owns and for providers.
 		if err != nil {
 			return err
 		}
+		if err := f.mayWrite(); err != nil {
+			return err
+		}
 		if len(f.vary) > 0 || f.baselines {
 			return f.sweep(cmd, farm, jobs, format)
 		}
@@ -105,6 +108,12 @@ func (f *simulateFlags) load(cmd *cobra.Command, reading *traceFlags) (farm simu
 	if f.seeded {
 		farm.Seed = f.seed
 	}
+	if farm.Seed < 0 {
+		return farm, nil, fmt.Errorf("--seed %d: write 0 or more", farm.Seed)
+	}
+	if err := farm.ValidateModels("simulation").Err(); err != nil {
+		return farm, nil, fmt.Errorf("%s cannot be simulated: %w", farm.Name, err)
+	}
 	if len(farm.Hosts) == 0 && len(farm.Settings.Providers) == 0 {
 		return farm, nil, errors.New("the cluster has no hosts: say under simulation.hosts what it owns, or under simulation.providers who makes some")
 	}
@@ -125,6 +134,36 @@ func (f *simulateFlags) configuration(cmd *cobra.Command) (*config.Config, error
 	}
 	return config.Load(f.cluster, cmd.Flags())
 }
+
+// mayWrite finds out before a long simulation whether what it comes to can be kept.
+func (f *simulateFlags) mayWrite() error {
+	if (len(f.vary) > 0 || f.baselines) && (f.page != "" || f.oneByOne) {
+		return errors.New("--page and --one-by-one are for a single simulation; leave them out, or --vary and --baselines")
+	}
+	if f.out != "" {
+		if err := os.MkdirAll(f.out, 0o755); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		probe, err := os.CreateTemp(f.out, ".probe")
+		if err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	if f.page == "" {
+		return nil
+	}
+	page, err := os.OpenFile(f.page, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("--page: %w", err)
+	}
+	return page.Close()
+}
+
+// errBrokenOff is what comes of a simulation that was stopped before its end.
+var errBrokenOff = errors.New("broken off before the end; what is above is how far it came")
 
 // run runs one simulation and reports it.
 func (f *simulateFlags) run(cmd *cobra.Command, farm simulation.Farm, jobs *trace.Trace, format *outputFormat) error {
@@ -151,7 +190,10 @@ func (f *simulateFlags) run(cmd *cobra.Command, farm simulation.Farm, jobs *trac
 	if err := report.Terminal(out, result, terminalWidth(out)); err != nil {
 		return err
 	}
-	return f.tellFolder(out, "report.html")
+	if err := f.tellFolder(out, "report.html"); err != nil || !result.Stopped {
+		return err
+	}
+	return errBrokenOff
 }
 
 func (f *simulateFlags) tellFolder(out io.Writer, page string) error {
@@ -197,7 +239,8 @@ func (f *simulateFlags) sweep(cmd *cobra.Command, farm simulation.Farm, jobs *tr
 			return saveRun(filepath.Join(f.out, folderName(v.Name)), r)
 		})
 	bar.end()
-	if err != nil {
+	stopped := errors.Is(err, sweep.ErrStopped)
+	if err != nil && (!stopped || len(runs) == 0) {
 		return err
 	}
 	if f.out != "" {
@@ -212,7 +255,10 @@ func (f *simulateFlags) sweep(cmd *cobra.Command, farm simulation.Farm, jobs *tr
 	if err := report.FrontierTerminal(out, runs, terminalWidth(out)); err != nil {
 		return err
 	}
-	return f.tellFolder(out, "frontier.html")
+	if err := f.tellFolder(out, "frontier.html"); err != nil || !stopped {
+		return err
+	}
+	return fmt.Errorf("broken off: %d of %d simulations came to their end", len(runs), len(variants))
 }
 
 func (f *simulateFlags) variants(farm simulation.Farm) ([]sweep.Variant, error) {

@@ -37,12 +37,27 @@ func replayRecord(cmd *cobra.Command, folder string, quiet bool, format *outputF
 	}
 	switch n := report.Different(); n {
 	case 0:
-		return nil
+		return provesNothing(report)
 	case 1:
 		return errors.New("1 decision would be made otherwise now")
 	default:
 		return fmt.Errorf("%d decisions would be made otherwise now", n)
 	}
+}
+
+// provesNothing answers why a replay without a difference is no proof; nil where it is one.
+func provesNothing(r *replay.Report) error {
+	replayed := int64(0)
+	for _, k := range r.Kinds {
+		replayed += int64(k.Replayed)
+	}
+	switch {
+	case r.Stopped:
+		return errors.New("broken off before the end: the rest of the record is not known to be decided alike")
+	case replayed == 0:
+		return errors.New("there is no decision in the record, so that nothing is shown; let the controller record for longer")
+	}
+	return nil
 }
 
 func replayTable(t *table, r *replay.Report) {
@@ -61,7 +76,7 @@ func replayTable(t *table, r *replay.Report) {
 	}
 	differencesTable(t, "DIFFERENT NOW, AT FIRST", r.Differences)
 	differencesTable(t, "IN OTHER WORDS, AT FIRST", r.Rewordings)
-	if r.Different() == 0 && !r.Stopped {
+	if r.Different() == 0 && provesNothing(r) == nil {
 		t.row()
 		t.paragraph(0, "Every decision of the record is the one that this program makes.")
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -98,8 +99,8 @@ func TestASimulationThatIsBrokenOffReportsWhatWasDone(t *testing.T) {
 	root.SetOut(&out)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := root.ExecuteContext(ctx); err != nil {
-		t.Fatal(err)
+	if err := root.ExecuteContext(ctx); !errors.Is(err, errBrokenOff) {
+		t.Fatalf("it ends with %v", err)
 	}
 	if !strings.Contains(out.String(), "STOPPED before its end") {
 		t.Errorf("it does not say that it is not all:\n%s", out.String())

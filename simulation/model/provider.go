@@ -35,7 +35,7 @@ type Provider struct {
 }
 
 // Spell is something that comes now and then, by chance: Every so long on average, and then for a
-// time of that average. Windows are times of which it is certain.
+// time of that average. Times are those of which it is certain.
 type Spell struct {
 	Every cluster.Duration `json:"every,omitempty"`
 	Lasts cluster.Duration `json:"lasts,omitempty"`
@@ -94,6 +94,22 @@ type Supply struct {
 	// Windows repeat by day and week; of several at once the last counts. Steps come once.
 	Windows []Window `json:"windows,omitempty"`
 	Steps   []Step   `json:"steps,omitempty"`
+}
+
+// Most is how many there ever are at once.
+func (s Supply) Most() int64 {
+	most := s.Capacity
+	for _, w := range s.Windows {
+		if w.Capacity != nil {
+			most = max(most, *w.Capacity)
+		}
+	}
+	for _, step := range s.Steps {
+		if step.Capacity != nil {
+			most = max(most, *step.Capacity)
+		}
+	}
+	return most
 }
 
 // Window is a time of the day on some days of the week, in the simulation's time zone.
@@ -184,6 +200,9 @@ func (s Supply) validate(ps *cluster.Problems, at string) {
 	if s.Capacity > providers.MostUnits {
 		*ps = append(*ps, cluster.Problem{Path: at + ".capacity", What: fmt.Sprintf("%d is too many", s.Capacity), Remedy: "write what there could be"})
 	}
+	if s.Price > mostPrice {
+		*ps = append(*ps, cluster.Problem{Path: at + ".price", What: fmt.Sprintf("%d is too much to add up", s.Price), Remedy: fmt.Sprintf("write at most %d millionths an hour", int64(mostPrice))})
+	}
 	for i, w := range s.Windows {
 		if _, err := w.parse(); err != nil {
 			*ps = append(*ps, cluster.Problem{Path: fmt.Sprintf("%s.windows[%d]", at, i), What: err.Error(), Remedy: `write days as in "mon-fri" and times as in "08:00"`})
@@ -195,6 +214,9 @@ func (s Supply) validate(ps *cluster.Problems, at string) {
 		}
 	}
 }
+
+// mostPrice keeps sums of money whole numbers: a million currency units an hour.
+const mostPrice = 1_000_000_000_000
 
 func (s Spell) validate(ps *cluster.Problems, at string) {
 	positive(ps, at+".every", int64(s.Every))

@@ -268,7 +268,7 @@ func (f *reading) job(b *jobBlock, i int) {
 	if b.Shape[i] > 0 {
 		j.Shape = f.shapes[b.Shape[i]-1]
 	}
-	o := simulation.Outcome{Cause: uint16(b.Cause[i]), State: simulation.State(b.State[i]), Requeues: uint8(b.Requeues[i])}
+	o := simulation.Outcome{Cause: uint16(b.Cause[i]), State: simulation.State(b.State[i]), Requeues: uint16(b.Requeues[i])}
 	if b.Start[i] >= 0 {
 		o.Start = j.Submit.Add(cluster.Duration(b.Start[i]))
 	}

@@ -83,6 +83,7 @@ func clone(farm simulation.Farm) simulation.Farm {
 		p := &farm.Settings.Providers[i]
 		p.Templates, p.Offers = slices.Clone(p.Templates), slices.Clone(p.Offers)
 	}
+	each(&farm, func(s *model.Supply) { s.Windows, s.Steps = slices.Clone(s.Windows), slices.Clone(s.Steps) })
 	return farm
 }
 

@@ -126,6 +126,7 @@ var defaults = map[string]any{
 	"hosts.max": rules.Max, "hosts.idle_time": rules.IdleTime.String(), "hosts.join_within": rules.JoinWithin.String(),
 	"hosts.max_lifetime": rules.MaxLifetime.String(), "hosts.suspect_after": rules.SuspectAfter.String(), "hosts.lost_after": rules.LostAfter.String(),
 	"hosts.halt.hosts": rules.Halt.Hosts, "hosts.halt.percent": rules.Halt.Percent,
+	"simulation.steps.controller": "20ms", "simulation.steps.news": "50ms", "simulation.steps.stop": "1s",
 	"agent.host": "", "agent.cpus": 0, "agent.memory_mb": 0, "agent.folder": "agent",
 	"log.level": "info", "log.format": "text",
 }
@@ -217,7 +218,7 @@ func (c *Config) validate() cluster.Problems {
 	ps = append(ps, faults...)
 	ps = append(ps, snapshot.ValidatePolicy("policy", c.Policy)...)
 	ps = append(ps, snapshot.ValidateThresholds("thresholds", c.Thresholds, c.resourceNames())...)
-	ps = append(ps, c.Simulation.Validate("simulation", c.ProviderNames())...)
+	ps = append(ps, c.Farm().Validate("simulation")...)
 	for i, p := range c.Providers {
 		ps = append(ps, p.validate(fmt.Sprintf("providers[%d]", i), c.Providers[:i])...)
 	}

@@ -308,7 +308,7 @@ func TestEveryKeyWithADefaultIsAKeyAndHasAVariable(t *testing.T) {
 			value := map[string]string{
 				"cluster.session_interval": "1m", "agent.cpus": "3", "agent.memory_mb": "3", "policy.order": "easy", "policy.depth": "3", "log.level": "debug", "log.format": "json",
 				"hosts.max": "3", "hosts.idle_time": "1h", "hosts.join_within": "1h", "hosts.max_lifetime": "1h", "hosts.suspect_after": "1h", "hosts.lost_after": "1h", "hosts.halt.hosts": "7", "hosts.halt.percent": "7",
-				"controller.record_limit_mb": "77",
+				"controller.record_limit_mb": "77", "simulation.steps.controller": "7ms", "simulation.steps.news": "7ms", "simulation.steps.stop": "7s",
 			}[key]
 			if value == "" {
 				value = "some-value"
