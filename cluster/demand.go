@@ -33,6 +33,12 @@ func (d Demand) What() string {
 	return "hosts of " + d.Template
 }
 
+// Same tells whether the same is demanded for the same jobs, of one offer or template;
+// the reason is only words.
+func (d Demand) Same(other Demand) bool {
+	return d.Units == other.Units && d.Price == other.Price && slices.Equal(d.Jobs, other.Jobs)
+}
+
 // CompareDemand orders demand by resource, then template, then provider.
 func CompareDemand(a, b Demand) int {
 	return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Template, b.Template), cmp.Compare(a.Provider, b.Provider))

@@ -49,10 +49,11 @@ func (t Template) Believed() Capacity {
 	return t.Capacity.Least(*t.Delivered)
 }
 
-// Learn answers the template after a host of it joined. One that lacks a feature
+// Learn answers the template after a host of it joined: its refusals are forgotten. One that lacks a feature
 // lets it down like one that is too small: jobs that ask for it would wait for such
 // hosts for ever.
 func (t Template) Learn(joined Capacity) Template {
+	t.Refusals, t.BackoffUntil = 0, 0
 	if joined.Covers(t.Capacity) && joined.hasAll(t.Capacity) {
 		t.Delivered, t.Misses = nil, 0
 		return t

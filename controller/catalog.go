@@ -9,6 +9,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/judge"
 	"xce.internal/elastic/controller/store"
 )
 
@@ -36,8 +37,7 @@ func (s *Service) PublishCatalog(ctx context.Context, actor, provider string, ca
 			if !has(o.Resource) {
 				continue
 			}
-			o.Provider, o.Published = provider, w.now
-			if err := w.publishOffer(o, old); err != nil {
+			if err := w.publishOffer(o, provider, old); err != nil {
 				return err
 			}
 		}
@@ -60,17 +60,14 @@ func (s *Service) PublishCatalog(ctx context.Context, actor, provider string, ca
 }
 
 // publishOffer keeps one offer, and records it where it differs in more than its age.
-func (w *work) publishOffer(o cluster.Offer, old []cluster.Offer) error {
+func (w *work) publishOffer(o cluster.Offer, provider string, old []cluster.Offer) error {
 	var before any
-	same := false
+	var previous *cluster.Offer
 	if i := slices.IndexFunc(old, func(p cluster.Offer) bool { return p.Resource == o.Resource }); i >= 0 {
-		previous := old[i]
-		o = o.After(previous)
-		before = previous
-		previous.Published = o.Published
-		same = previous == o
+		previous, before = &old[i], old[i]
 	}
-	if err := w.SaveOffer(o); err != nil || same {
+	o, news := judge.Offer(o, provider, previous, w.now)
+	if err := w.SaveOffer(o); err != nil || !news {
 		return err
 	}
 	why := fmt.Sprintf("%s can lend %d %s", o.Provider, o.Headroom, o.Resource)

@@ -217,7 +217,6 @@ func (w *work) learn(row cluster.ElasticHost) error {
 		return err
 	}
 	next := t.Learn(row.Capacity)
-	next.Refusals, next.BackoffUntil = 0, 0
 	if err := w.SaveTemplate(next); err != nil || next.Misses == t.Misses {
 		return err
 	}

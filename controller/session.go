@@ -312,10 +312,6 @@ func (w *work) replaceReservations(before, standing []scheduling.Reservation) er
 	return nil
 }
 
-// mostDemandJobs is how many jobs a row of demand names: each intent reads and
-// writes the row, which must not grow with the queue.
-const mostDemandJobs = 200
-
 // replaceDemand keeps the demand of this session in place of what is left of
 // the last one's. Only what changed is written and recorded.
 func (w *work) replaceDemand(demand []cluster.Demand) error {
@@ -330,10 +326,10 @@ func (w *work) replaceDemand(demand []cluster.Demand) error {
 		}
 	}
 	for _, d := range demand {
-		d.Jobs = d.Jobs[:min(len(d.Jobs), mostDemandJobs)]
+		d.Jobs = d.Jobs[:min(len(d.Jobs), judge.MostDemandJobs)]
 		var before any
 		if i := slices.IndexFunc(old, func(o cluster.Demand) bool { return cluster.CompareDemand(d, o) == 0 }); i >= 0 {
-			if old[i].Units == d.Units && old[i].Price == d.Price && slices.Equal(old[i].Jobs, d.Jobs) {
+			if old[i].Same(d) {
 				continue
 			}
 			before = old[i]

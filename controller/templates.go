@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 
 	"xce.internal/elastic/cluster"
@@ -22,7 +21,6 @@ func (s *Service) publishTemplates(w *work, provider string, catalog api.Catalog
 		return err
 	}
 	for _, t := range catalog.Templates {
-		t.Provider, t.Published, t.Quotas = provider, w.now, qualified(provider, t.Quotas)
 		i := slices.IndexFunc(all, func(old cluster.Template) bool { return old.Name == t.Name })
 		if i >= 0 && all[i].Provider != provider {
 			s.warnOnce(fmt.Sprintf("template %s of %s is left out, since %s has one of that name; rename one of them", t.Name, provider, all[i].Provider))
@@ -32,7 +30,7 @@ func (s *Service) publishTemplates(w *work, provider string, catalog api.Catalog
 		if i >= 0 {
 			old = &all[i]
 		}
-		if err := w.publishTemplate(t, old); err != nil {
+		if err := w.publishTemplate(t, provider, old); err != nil {
 			return err
 		}
 	}
@@ -43,35 +41,18 @@ func (s *Service) publishTemplates(w *work, provider string, catalog api.Catalog
 			}
 		}
 	}
-	quotas := slices.Clone(catalog.Quotas)
-	for i := range quotas {
-		quotas[i].Name, quotas[i].Published = provider+"."+quotas[i].Name, w.now
-	}
-	return w.ReplaceQuotas(provider, quotas)
-}
-
-// qualified tells the quotas of one provider from those of others.
-func qualified(provider string, quotas []string) []string {
-	names := slices.Clone(quotas)
-	for i := range names {
-		names[i] = provider + "." + names[i]
-	}
-	return names
+	return w.ReplaceQuotas(provider, judge.Quotas(catalog.Quotas, provider, w.now))
 }
 
 // publishTemplate keeps one template, and records it where it differs in more
 // than its age.
-func (w *work) publishTemplate(t cluster.Template, old *cluster.Template) error {
-	same := false
+func (w *work) publishTemplate(t cluster.Template, provider string, old *cluster.Template) error {
+	t, news := judge.Template(t, provider, old, w.now)
 	var before any
 	if old != nil {
-		t = t.After(*old)
 		before = *old
-		previous := *old
-		previous.Published = t.Published
-		same = reflect.DeepEqual(previous, t)
 	}
-	if err := w.SaveTemplate(t); err != nil || same {
+	if err := w.SaveTemplate(t); err != nil || !news {
 		return err
 	}
 	why := fmt.Sprintf("%s can make %d %s", t.Provider, t.Headroom, t.Name)
@@ -135,7 +116,7 @@ func (w *work) viewHosts(v *api.ProviderView) error {
 	v.Hosts.Templates = slices.DeleteFunc(templates, func(t cluster.Template) bool { return t.Provider != v.Provider })
 	for _, d := range v.Demand {
 		if d.Template != "" {
-			d.Jobs = d.Jobs[:min(len(d.Jobs), mostNamedJobs)]
+			d.Jobs = d.Jobs[:min(len(d.Jobs), judge.MostNamedJobs)]
 			v.Hosts.Demand = append(v.Hosts.Demand, d)
 		}
 	}
@@ -147,10 +128,6 @@ func (w *work) viewHosts(v *api.ProviderView) error {
 	v.Hosts.Made, err = w.CountElasticHosts(names)
 	return err
 }
-
-// mostNamedJobs is how many jobs a host is said to be for: all that wait would
-// be named in each row.
-const mostNamedJobs = 20
 
 // limited answers templates and quotas with the cluster's own limits, and what those were judged on.
 func (s *Service) limited(w *work, hosts []store.Host) (limits judge.Limits, of judge.Limited, err error) {

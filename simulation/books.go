@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 	"strconv"
 
@@ -209,66 +208,35 @@ func (s *simulator) askedSince(provider string) bool {
 
 func (s *simulator) publishOffers(provider string, offers []cluster.Offer) (news bool) {
 	kept := slices.DeleteFunc(slices.Clone(s.offers), func(o cluster.Offer) bool { return o.Provider == provider })
-	before, same := len(s.offers)-len(kept), 0
 	for _, o := range offers {
 		if s.resourceIndex[o.Resource] == nil {
 			continue
 		}
-		o.Provider, o.Published = provider, s.now
-		if old := s.offer(provider, o.Resource); old != nil {
-			o = o.After(*old)
-			previous := *old
-			previous.Published = o.Published
-			if previous == o {
-				same++
-			}
-		}
+		o, other := judge.Offer(o, provider, s.offer(provider, o.Resource), s.now)
+		news = news || other
 		kept = append(kept, o)
 	}
 	slices.SortStableFunc(kept, func(a, b cluster.Offer) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Resource, b.Resource))
 	})
-	news = same < before || len(kept) != len(s.offers)
+	news = news || len(kept) != len(s.offers)
 	s.offers = kept
 	return news
 }
 
 func (s *simulator) publishTemplates(provider string, c api.Catalog) (news bool) {
 	kept := slices.DeleteFunc(slices.Clone(s.templates), func(t cluster.Template) bool { return t.Provider == provider })
-	before, same := len(s.templates)-len(kept), 0
 	for _, t := range c.Templates {
-		t.Provider, t.Published, t.Quotas = provider, s.now, qualified(provider, t.Quotas)
-		if old := s.template(t.Name, provider); old != nil {
-			t = t.After(*old)
-			previous := *old
-			previous.Published = t.Published
-			if reflect.DeepEqual(previous, t) {
-				same++
-			}
-		}
+		t, other := judge.Template(t, provider, s.template(t.Name, provider), s.now)
+		news = news || other
 		kept = append(kept, t)
 	}
 	slices.SortStableFunc(kept, func(a, b cluster.Template) int { return cmp.Compare(a.Name, b.Name) })
-	news = same < before || len(kept) != len(s.templates)
+	news = news || len(kept) != len(s.templates)
 	s.templates = kept
-	quotas := slices.Clone(c.Quotas)
-	for i := range quotas {
-		quotas[i].Name, quotas[i].Published = provider+"."+quotas[i].Name, s.now
-	}
-	s.quotas[provider] = quotas
+	s.quotas[provider] = judge.Quotas(c.Quotas, provider, s.now)
 	return news
 }
-
-func qualified(provider string, quotas []string) []string {
-	names := slices.Clone(quotas)
-	for i := range names {
-		names[i] = provider + "." + names[i]
-	}
-	return names
-}
-
-// mostNamedJobs is how many jobs a host is said to be for.
-const mostNamedJobs = 20
 
 // view answers what a provider's loans and hosts are decided upon.
 func (s *simulator) view(provider string, ask []string) (v api.ProviderView) {
@@ -302,7 +270,7 @@ func (s *simulator) view(provider string, ask []string) (v api.ProviderView) {
 		switch {
 		case d.Provider != provider:
 		case d.Template != "":
-			d.Jobs = d.Jobs[:min(len(d.Jobs), mostNamedJobs)]
+			d.Jobs = d.Jobs[:min(len(d.Jobs), judge.MostNamedJobs)]
 			v.Hosts.Demand = append(v.Hosts.Demand, d)
 		default:
 			v.Demand = append(v.Demand, d)

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 
 	"xce.internal/elastic/cluster"
@@ -215,7 +214,6 @@ func (s *simulator) join(m model.Machine, has cluster.Capacity) {
 func (s *simulator) learn(row cluster.ElasticHost) {
 	if t := s.template(row.Template, row.Provider); t != nil {
 		*t = t.Learn(row.Capacity)
-		t.Refusals, t.BackoffUntil = 0, 0
 		s.catalogChanged = true
 	}
 }
@@ -243,8 +241,7 @@ func (s *simulator) listen() {
 			continue
 		}
 		_, event, err := ledger.Host{Row: h.row}.Note(ledger.Seen{Health: health, Why: "last heard of at " + h.silent.Stamp()}, s.now)
-		var refusal *ledger.Refusal
-		if errors.As(err, &refusal) || event.Kind == "" {
+		if err != nil || event.Kind == "" {
 			continue
 		}
 		s.keepHost(h, event)

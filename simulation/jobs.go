@@ -59,23 +59,26 @@ func (s *simulator) shapeOf(job *trace.Job) *shape {
 
 // impossible tells whether nothing that is configured could ever run a job.
 func (s *simulator) impossible(spec cluster.JobSpec) bool {
-	var hosts []cluster.Host
-	for _, owned := range s.farm.Hosts {
-		hosts = append(hosts, cluster.Host{Name: owned.Name, Capacity: owned.capacity()})
-	}
-	for _, p := range s.farm.Settings.Providers {
-		for _, t := range p.Templates {
-			if t.Most() == 0 {
-				continue
-			}
-			hosts = append(hosts, cluster.Host{Name: t.Template, Capacity: t.Has()})
-		}
-	}
 	resources := make([]cluster.SharedResource, len(s.resources))
 	for i, r := range s.resources {
 		resources[i] = r.SharedResource
 	}
-	return len(spec.ValidateFit(resources, hosts)) > 0
+	return len(spec.ValidateFit(resources, s.kinds)) > 0
+}
+
+// kinds answers a host of each kind that the farm owns or that can ever be made.
+func (f *Farm) kinds() (hosts []cluster.Host) {
+	for _, owned := range f.Hosts {
+		hosts = append(hosts, cluster.Host{Name: owned.Name, Capacity: owned.capacity()})
+	}
+	for _, p := range f.Settings.Providers {
+		for _, t := range p.Templates {
+			if t.Most() > 0 {
+				hosts = append(hosts, cluster.Host{Name: t.Template, Capacity: t.Has()})
+			}
+		}
+	}
+	return hosts
 }
 
 // arrive submits the jobs that arrive now.

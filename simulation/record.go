@@ -68,7 +68,7 @@ func (s *simulator) resourceUsed(r *resource) { r.tally.dirty = true }
 
 // note notes all numbers at the end of an instant.
 func (s *simulator) note() {
-	s.result.Jobs.Note(s.now, s.engineWaiting(), s.alive)
+	s.result.Jobs.Note(s.now, s.engine.Waiting(), s.alive)
 	for _, r := range s.resources {
 		values := [5]int64{r.account.Owned, r.account.Borrowed(), r.account.Lent(), r.account.InUse, r.waiting}
 		r.tally.note(s.now, values)
@@ -78,8 +78,6 @@ func (s *simulator) note() {
 		s.result.Hosts.Note(s.now, s.inState[:]...)
 	}
 }
-
-func (s *simulator) engineWaiting() int64 { return s.engine.Waiting() }
 
 // note takes a resource's numbers from now on.
 func (t *tally) note(now cluster.Time, values [5]int64) {
@@ -253,7 +251,7 @@ func (s *simulator) recount(h *host) {
 	s.hostsDirty = true
 }
 
-// asked counts a request, and keeps why it was refused, should it be.
+// asked counts a request, and whether its outcome is unknown at first.
 func (e *providerEnv) asked(g activities.Grant) {
 	e.result.Requests++
 	if g.Outcome.Status == providers.StatusUnknown {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/judge"
 	"xce.internal/elastic/policy"
 	"xce.internal/elastic/scheduling"
 )
@@ -148,14 +149,11 @@ func (s *simulator) markIdle(idle []cluster.IdleSupply) (moved bool) {
 	return same < before || same < len(s.idleHosts)
 }
 
-// mostDemandJobs is how many jobs a row of demand names.
-const mostDemandJobs = 200
-
 // replaceDemand puts the demand of this session in place of what is left of the last one's, and has those
 // told whom it concerns. It answers whether anything is another than before.
 func (s *simulator) replaceDemand(demand []cluster.Demand) (moved bool) {
 	for i := range demand {
-		demand[i].Jobs = demand[i].Jobs[:min(len(demand[i].Jobs), mostDemandJobs)]
+		demand[i].Jobs = demand[i].Jobs[:min(len(demand[i].Jobs), judge.MostDemandJobs)]
 	}
 	for _, old := range s.demand {
 		if !slices.ContainsFunc(demand, func(d cluster.Demand) bool { return cluster.CompareDemand(d, old) == 0 }) && old.Units > 0 {
@@ -165,7 +163,7 @@ func (s *simulator) replaceDemand(demand []cluster.Demand) (moved bool) {
 	}
 	for _, d := range demand {
 		i := slices.IndexFunc(s.demand, func(old cluster.Demand) bool { return cluster.CompareDemand(d, old) == 0 })
-		if i < 0 || s.demand[i].Units != d.Units || s.demand[i].Price != d.Price || !slices.Equal(s.demand[i].Jobs, d.Jobs) {
+		if i < 0 || !s.demand[i].Same(d) {
 			s.tellDemand(d.Provider)
 			moved = true
 		}

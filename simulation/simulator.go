@@ -90,6 +90,7 @@ type simulator struct {
 	stranded int64 // those of them of which a host is no more
 	progress cluster.Time
 	shapes   map[*trace.Shape]*shape
+	kinds    []cluster.Host // one of each
 	record
 }
 
@@ -101,7 +102,7 @@ func newSimulator(farm Farm, jobs *trace.Trace, options Options) (*simulator, er
 	}
 	s := &simulator{
 		farm: &farm, options: options, zone: zone, jobs: jobs.Jobs, stories: map[string]*story{}, books: newBooks(&farm),
-		models: map[string]*model.Model{}, providers: map[string]*providerEnv{}, hosts: map[string]*host{}, shapes: map[*trace.Shape]*shape{},
+		models: map[string]*model.Model{}, providers: map[string]*providerEnv{}, hosts: map[string]*host{}, shapes: map[*trace.Shape]*shape{}, kinds: farm.kinds(),
 	}
 	if len(s.jobs) > 0 {
 		s.began = s.jobs[0].Submit
