@@ -32,6 +32,8 @@ type Provisioner struct {
 	// Owns are the providers for which it may act, and Prefers those it should rather have than others.
 	Owns    []string `json:"owns"`
 	Prefers []string `json:"prefers,omitempty"`
+	// Leaving tells that it ends what it does and is to get no more.
+	Leaving bool `json:"leaving,omitempty"`
 }
 
 // MayOwn tells whether it may act for the provider.

@@ -29,7 +29,7 @@ func (s *Service) Tend(ctx context.Context, peer pki.Peer, in api.TendLeases) (a
 		}
 		before := slices.Clone(book.Provisioners)
 		changes, refusal := book.Tend(lease.Call{
-			Name: peer.Name, Instance: in.Instance, Owns: in.Owns, Prefers: in.Prefers, Gives: in.Gives, Stops: in.Stops,
+			Name: peer.Name, Instance: in.Instance, Owns: in.Owns, Prefers: in.Prefers, Gives: in.Gives, Leaving: in.Leaving, Stops: in.Stops,
 		}, w.now, rules)
 		if refusal != nil {
 			return refuse(http.StatusConflict, "%v", refusal)

@@ -46,8 +46,9 @@ type TendLeases struct {
 	Prefers []string `json:"prefers,omitempty"`
 	// Gives are the providers for which it acts no more.
 	Gives []string `json:"gives,omitempty"`
-	// Stops tells that it acts for none any more.
-	Stops bool `json:"stops,omitempty"`
+	// Leaving tells that it is to get no more, Stops that it acts for none any more.
+	Leaving bool `json:"leaving,omitempty"`
+	Stops   bool `json:"stops,omitempty"`
 }
 
 // Tended is what a provisioner holds, from when it asked for so long.

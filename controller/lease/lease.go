@@ -32,8 +32,8 @@ type Call struct {
 	Prefers  []string
 	// Gives are providers for which it acts no more.
 	Gives []string
-	// Stops tells that it acts for none any more.
-	Stops bool
+	// Leaving tells that it is to get no more, Stops that it acts for none any more.
+	Leaving, Stops bool
 }
 
 // Change is what became of a lease, and why.
@@ -83,6 +83,8 @@ func (b *Book) Move(provider, to string, now cluster.Time) ([]Change, error) {
 	switch {
 	case !there:
 		return nil, &Refusal{fmt.Sprintf("there is no provisioner %q now; `xce-elastic leases` lists them", to)}
+	case p.Leaving:
+		return nil, &Refusal{fmt.Sprintf("provisioner %s is about to stop", to)}
 	case !p.MayOwn(provider):
 		return nil, &Refusal{fmt.Sprintf("provisioner %s may not act for %s: its pools lack provider:%[2]s", to, provider)}
 	}
@@ -177,7 +179,7 @@ func (w *work) leave(name, why string) {
 // waited for: who knows what it is doing.
 func (w *work) enter(call Call) error {
 	next := cluster.Provisioner{
-		Name: call.Name, Instance: call.Instance, Since: w.now, Until: w.now.Add(w.rules.TimeToLive), Owns: call.Owns, Prefers: call.Prefers,
+		Name: call.Name, Instance: call.Instance, Since: w.now, Until: w.now.Add(w.rules.TimeToLive), Owns: call.Owns, Prefers: call.Prefers, Leaving: call.Leaving,
 	}
 	i, found := w.find(call.Name)
 	if !found {
@@ -225,7 +227,7 @@ func (w *work) mend() {
 			w.end(l, l.Holder+" may not act for it any more")
 		}
 		to, there := w.provisioner(l.MoveTo)
-		if l.MoveTo != "" && (!there || !to.MayOwn(l.Provider)) {
+		if l.MoveTo != "" && (!there || to.Leaving || !to.MayOwn(l.Provider)) {
 			after := *l
 			after.MoveTo, after.Pinned = "", false
 			w.put(l, after, l.MoveTo+", where it was to go, is not there for it")
@@ -271,7 +273,7 @@ func (w *work) load() map[string]int {
 func (w *work) best(provider string, load map[string]int) string {
 	best, found := cluster.Provisioner{}, false
 	for _, p := range w.Provisioners {
-		if p.MayOwn(provider) && (!found || w.better(p, best, provider, load)) {
+		if p.MayOwn(provider) && !p.Leaving && (!found || w.better(p, best, provider, load)) {
 			best, found = p, true
 		}
 	}
@@ -320,7 +322,7 @@ func (w *work) gain(l cluster.Lease, load map[string]int) (to string, most int) 
 		return "", 0
 	}
 	for _, p := range w.Provisioners {
-		if p.Name == l.Holder || !p.MayOwn(l.Provider) || w.now.Sub(p.Since) < w.rules.Settle {
+		if p.Name == l.Holder || !p.MayOwn(l.Provider) || p.Leaving || w.now.Sub(p.Since) < w.rules.Settle {
 			continue
 		}
 		gain := load[l.Holder] - load[p.Name] - 1 // what stays an imbalance of one is left alone
