@@ -41,6 +41,8 @@ type Options struct {
 	Pools     Pools
 	Providers []Provider
 	Prefers   []string
+	// Guard ends scripts in time even where the provisioner is stopped.
+	Guard Guard
 	// Health is where it says whether it is well, as in 127.0.0.1:7401; empty for nowhere.
 	Health string
 	// Build names this build of the workflows, where Temporal routes them by it;
@@ -153,7 +155,7 @@ func newWorkers(options Options, temporal client.Client, stories *starter.Client
 
 func newTender(options Options, temporal client.Client, fatal fatal) *tender {
 	t := &tender{
-		controller: options.Controller, instance: rand.Text(), owns: options.Pools.Providers, prefers: options.Prefers, log: options.Log,
+		controller: options.Controller, guard: options.Guard, instance: rand.Text(), owns: options.Pools.Providers, prefers: options.Prefers, log: options.Log,
 		changed: func() {}, kick: make(chan struct{}, 1), posts: map[string]*manned{}, life: firstLife,
 	}
 	t.man = func(lease *held) (post, error) {

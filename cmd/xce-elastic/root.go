@@ -46,7 +46,7 @@ func newRoot() *cobra.Command {
 		newSubmit(), newJobs(), newStatus(), newDemand(), newIdle(), newSession(), newSnapshot(), newLoans(), newReturn(), newExplain(), newOwned(),
 		newLeases(), newHosts(), newHost(), newTemplates(), newCatalog(), newChanges(),
 		newTrace(), newSimulate(),
-		provider, newConfig(), newCert(), newVersion(),
+		provider, newConfig(), newCert(), newVersion(), newGuard(),
 	)
 	return root
 }
