@@ -73,9 +73,12 @@ func Module(options Options) fx.Option {
 	return fx.Module("provisioner",
 		fx.Supply(options),
 		fx.Provide(newTemporal, starter.New, newFatal, newWorkers, newTender, newBridge),
-		fx.Invoke(func(lc fx.Lifecycle, c client.Client, ws workers, t *tender, b *bridge) {
+		fx.Invoke(func(lc fx.Lifecycle, c client.Client, stories *starter.Client, ws workers, t *tender, b *bridge) {
 			// fx stops in reverse: first the bridge, then what needs leases, then the other workers, last the connection.
 			lc.Append(fx.Hook{OnStart: ws.start, OnStop: ws.stop})
+			if options.Build != "" && options.Pools.Workflows {
+				lc.Append(firstBuild{stories, options}.hook())
+			}
 			if len(options.Providers) > 0 {
 				b.leases, t.changed = t, b.gotLease
 				lc.Append(t.hook())
@@ -209,15 +212,12 @@ func workerOptions(fatal fatal) sdkworker.Options {
 	}
 }
 
-// deployment is the name under which Temporal knows the builds of the workflows.
-const deployment = "xce-elastic"
-
 func workflowWorker(temporal client.Client, build string, fatal fatal) sdkworker.Worker {
 	options := workerOptions(fatal)
 	options.LocalActivityWorkerOnly = true
 	if build != "" {
 		options.DeploymentOptions = sdkworker.DeploymentOptions{
-			UseVersioning: true, Version: sdkworker.WorkerDeploymentVersion{DeploymentName: deployment, BuildID: build},
+			UseVersioning: true, Version: sdkworker.WorkerDeploymentVersion{DeploymentName: starter.Deployment, BuildID: build},
 			// Stories live for months, and take a newer build's code at their next step: what
 			// it does in another order asks workflow.GetVersion.
 			DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
