@@ -30,7 +30,7 @@ func (s *Service) JoinToken(ctx context.Context, id string) (api.JoinToken, erro
 		if !found || row.State != cluster.HostRequested {
 			return refuse(http.StatusConflict, "host %s is not asked for now, so that no token is made for it", id)
 		}
-		token.Deadline = s.now().Add(row.Latency + row.JoinWithin + longestPending)
+		token.Deadline = s.at(tx).Add(row.Latency + row.JoinWithin + longestPending)
 		return tx.SaveJoinToken(store.JoinToken{Host: id, Hash: hashOf(token.Token)})
 	})
 	return token, err
@@ -202,7 +202,7 @@ func (s *Service) enlist(w *work, row cluster.ElasticHost, join api.JoinHost) er
 	if err != nil {
 		return err
 	}
-	s.heardOf(row.Name)
+	s.heardOf(row.Name, w.now)
 	next := store.Host{Name: row.Name, Assigned: old.Assigned, Host: cluster.Host{
 		Name: row.Name, ID: row.ID, Template: row.Template, Capacity: join.Capacity(), Instance: join.Instance,
 		Joined: row.Joined, Closed: old.Host.Closed, Health: old.Host.Health,

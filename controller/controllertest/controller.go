@@ -15,6 +15,7 @@ import (
 	"xce.internal/elastic/controller"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/pki"
+	"xce.internal/elastic/controller/postgrestest"
 	"xce.internal/elastic/controller/store"
 )
 
@@ -22,7 +23,7 @@ import (
 type Controller struct {
 	TB      testing.TB
 	Config  controller.Config
-	State   string // file, or store.Memory
+	State   string // file, store.Memory, or the address of a database
 	Clock   *Clock
 	Service *controller.Service
 	Address string // host:port, the same after every start
@@ -46,9 +47,13 @@ func Vcs(owned, maxBorrowed int64) controller.Config {
 	}
 }
 
-// Open opens the service alone; [Controller.Serve] puts it on the network.
+// Open opens the service alone; [Controller.Serve] puts it on the network. While
+// tests run on PostgreSQL, it has a state there of its own in place of a file.
 func Open(tb testing.TB, state string, config controller.Config) *Controller {
 	tb.Helper()
+	if postgrestest.OnPostgres() && !store.IsShared(state) {
+		state = postgrestest.Database(tb)
+	}
 	c := &Controller{TB: tb, Config: config, State: state, Clock: NewClock(), stop: func() {}}
 	if err := c.Reopen(config); err != nil {
 		tb.Fatal(err)
@@ -100,6 +105,7 @@ func (c *Controller) serve(sessions bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var works sync.WaitGroup
 	server := controller.NewServer(c.Service, slog.New(slog.DiscardHandler))
+	works.Go(func() { c.Service.Follow(ctx) })
 	works.Go(func() {
 		if err := server.Serve(ctx, listener, config); err != nil {
 			c.TB.Error(err)
@@ -129,8 +135,11 @@ func (c *Controller) open() {
 	}
 }
 
-// Stop stops serving and closes the state.
+// Stop stops serving, lets others run the sessions, and closes the state.
 func (c *Controller) Stop() {
+	if c.store != nil && c.Service != nil {
+		c.Service.HandOver(context.Background())
+	}
 	c.stop()
 	c.stop = func() {}
 }

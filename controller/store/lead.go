@@ -134,7 +134,7 @@ const (
 	// beatLimit ends a beat that takes longer.
 	beatLimit = 5 * time.Second
 	// forgetAfter is how long controllers and hosts are remembered that are silent.
-	forgetAfter = cluster.Day
+	forgetAfter = 24 * cluster.Hour
 )
 
 // Beat tells the others what a controller has heard and done, and answers what

@@ -48,6 +48,9 @@ type Tx struct {
 // one, so that all have the same.
 func (t *Tx) Now() cluster.Time { return t.now }
 
+// Shared tells whether several controllers can use the state at once.
+func (t *Tx) Shared() bool { return t.store.shared != nil }
+
 // Frees tells that the transaction may make something free that jobs wait for.
 func (t *Tx) Frees() { t.frees = true }
 
