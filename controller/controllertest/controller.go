@@ -24,7 +24,7 @@ type Controller struct {
 	TB      testing.TB
 	Config  controller.Config
 	State   string // file, store.Memory, or the address of a database
-	Clock   *Clock
+	Clock   *Clock // nil where the time is that of the state
 	Service *controller.Service
 	Address string // host:port, the same after every start
 	// Certificates is the folder of the authority and of all certificates.
@@ -55,11 +55,25 @@ func Open(tb testing.TB, state string, config controller.Config) *Controller {
 		state = postgrestest.Database(tb)
 	}
 	c := &Controller{TB: tb, Config: config, State: state, Clock: NewClock(), stop: func() {}}
-	if err := c.Reopen(config); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(c.Stop)
+	c.begin()
 	return c
+}
+
+// OpenShared opens the service of one of several controllers, which go by the
+// time of their state.
+func OpenShared(tb testing.TB, address string, config controller.Config) *Controller {
+	tb.Helper()
+	c := &Controller{TB: tb, Config: config, State: address, stop: func() {}}
+	c.begin()
+	return c
+}
+
+func (c *Controller) begin() {
+	c.TB.Helper()
+	if err := c.Reopen(c.Config); err != nil {
+		c.TB.Fatal(err)
+	}
+	c.TB.Cleanup(c.Stop)
 }
 
 // Reopen opens the state with a configuration, as a controller does that is
@@ -70,7 +84,11 @@ func (c *Controller) Reopen(config controller.Config) error {
 	if err != nil {
 		return err
 	}
-	c.Service, err = controller.NewService(context.Background(), config, st, c.Clock.Now, slog.New(slog.DiscardHandler))
+	var now func() cluster.Time
+	if c.Clock != nil {
+		now = c.Clock.Now
+	}
+	c.Service, err = controller.NewService(context.Background(), config, st, now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		_ = st.Close()
 		return err
