@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"testing"
 
 	"xce.internal/elastic/controller/pki"
@@ -16,6 +15,7 @@ import (
 	"xce.internal/elastic/controller"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/controllertest"
+	"xce.internal/elastic/controller/postgrestest"
 	"xce.internal/elastic/controller/store"
 )
 
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "12"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	postgrestest.Main(m)
 }
 
 // walk drives a service through random calls of all who may call it.

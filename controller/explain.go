@@ -18,7 +18,7 @@ import (
 func (s *Service) Explain(ctx context.Context, kind, id string) (api.Explanation, error) {
 	e := api.Explanation{Subject: kind + " " + id}
 	err := s.store.Read(ctx, func(tx *store.Tx) (err error) {
-		w := &work{Tx: tx, now: s.now()}
+		w := &work{Tx: tx, now: s.at(tx)}
 		switch kind {
 		case "job":
 			e.Sentences, err = w.explainJob(id, s.last.Load())

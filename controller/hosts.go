@@ -70,7 +70,7 @@ func (s *Service) joinOwned(w *work, name string, join api.JoinHost) error {
 	if err != nil {
 		return err
 	}
-	s.heardOf(name)
+	s.heardOf(name, w.now)
 	next := store.Host{Name: name, Host: cluster.Host{Name: name, Capacity: join.Capacity(), Instance: join.Instance, Joined: w.now}}
 	var before any
 	if known {
@@ -97,7 +97,7 @@ func (s *Service) Assignments(ctx, wait context.Context, peer pki.Peer, after in
 			if !joined || h.Host.ID != peer.ID && peer.ID != "" {
 				return refuse(http.StatusNotFound, "host %s has not joined", host)
 			}
-			s.heardOf(host)
+			s.heardOf(host, s.at(tx))
 			a.Revision = h.Assigned
 			a.Jobs, err = tx.HostJobs(host)
 			return err
@@ -107,16 +107,20 @@ func (s *Service) Assignments(ctx, wait context.Context, peer pki.Peer, after in
 	return a, err
 }
 
-func (s *Service) heardOf(host string) {
+func (s *Service) heardOf(host string, at cluster.Time) {
 	s.seenMu.Lock()
 	defer s.seenMu.Unlock()
-	s.seen[host], s.heard[host] = s.now(), true
+	s.seen[host], s.heard[host] = at, true
+	if s.store.Shared() {
+		s.untold[host] = at
+	}
 }
 
 // forget drops what is remembered of hosts that are gone.
 func (s *Service) forget(hosts []store.Host) {
 	s.seenMu.Lock()
 	defer s.seenMu.Unlock()
+	s.doubt()
 	if len(s.seen) <= 2*len(hosts)+100 {
 		return
 	}

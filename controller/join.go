@@ -23,7 +23,7 @@ import (
 func (s *Service) JoinToken(ctx context.Context, id string) (api.JoinToken, error) {
 	token := api.JoinToken{Token: rand.Text()}
 	err := s.store.Update(ctx, func(tx *store.Tx) error {
-		w := &work{Tx: tx, now: s.now(), acting: actingOf(ctx)}
+		w := &work{Tx: tx, now: s.at(tx), acting: actingOf(ctx)}
 		row, found, err := w.ElasticHost(id)
 		if err != nil {
 			return err
@@ -206,7 +206,7 @@ func (s *Service) enlist(w *work, row cluster.ElasticHost, join api.JoinHost) er
 	if err != nil {
 		return err
 	}
-	s.heardOf(row.Name)
+	s.heardOf(row.Name, w.now)
 	next := store.Host{Name: row.Name, Assigned: old.Assigned, Host: cluster.Host{
 		Name: row.Name, ID: row.ID, Template: row.Template, Capacity: join.Capacity(), Instance: join.Instance,
 		Joined: row.Joined, Closed: old.Host.Closed, Health: old.Host.Health,

@@ -61,7 +61,7 @@ func (s *Service) strangers(in api.TendLeases) (faults cluster.Problems) {
 func (s *Service) Leases(ctx context.Context) (api.Leases, error) {
 	out := api.Leases{Leases: []cluster.Lease{}, Provisioners: []cluster.Provisioner{}}
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
-		w := &work{Tx: tx, now: s.now()}
+		w := &work{Tx: tx, now: s.at(tx)}
 		book, err := s.book(w)
 		out.Now = w.now
 		out.Leases = append(out.Leases, book.Leases...)

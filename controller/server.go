@@ -19,6 +19,7 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/pki"
+	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/scheduling/snapshot"
 )
 
@@ -128,6 +129,12 @@ func (s *Server) answer(ctx context.Context, route api.Route, err error) error {
 			details[i] = &huma.ErrorDetail{Location: p.Path, Message: p.What + "; " + p.Remedy}
 		}
 		return huma.NewError(http.StatusUnprocessableEntity, "refused", details...)
+	case errors.Is(err, store.ErrAway):
+		s.log.Error("call failed", "call", route.ID, "error", err)
+		return huma.NewError(http.StatusServiceUnavailable, "this controller cannot reach its state now; nothing was changed; ask again, or another controller")
+	case errors.Is(err, store.ErrUnknown):
+		s.log.Error("call failed", "call", route.ID, "error", err)
+		return huma.NewError(http.StatusInternalServerError, "this controller lost its state at the last moment; look whether the change was made before you ask again")
 	case ctx.Err() != nil:
 		return huma.NewError(http.StatusServiceUnavailable, "the call was cancelled")
 	}

@@ -8,6 +8,7 @@ package controller
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
@@ -42,6 +44,12 @@ type Config struct {
 	Authority Authority
 	// Record takes down what is decided; nil where no one wants that.
 	Record Record
+
+	// Name and Release are those of this controller, of those that share the state.
+	Name, Release string
+	// SessionLease is for how long a controller that gives no sign keeps the right
+	// to run sessions; 0 is the usual time.
+	SessionLease cluster.Duration
 }
 
 // Record takes down what the controller decides. It must not make the controller wait.
@@ -59,15 +67,23 @@ type Authority interface {
 type Service struct {
 	config Config
 	store  *store.Store
-	now    func() cluster.Time
-	log    *slog.Logger
-	watch  *watch
+	// now is the time by the given clock, or, where there is none, that of the state
+	// as far as it can be told without asking.
+	now   func() cluster.Time
+	given bool
+	log   *slog.Logger
+	watch *watch
 	// kick asks for a session; it holds at most one request.
 	kick chan struct{}
 
 	seenMu sync.Mutex
 	heard  map[string]bool         // those of seen that were heard of since the start
 	seen   map[string]cluster.Time // hosts, when they were last heard of
+	// untold are those heard of here of which the other controllers do not know yet;
+	// lastBeat is when they were told last, and learnedUpTo until when what they heard is known.
+	untold      map[string]cluster.Time
+	lastBeat    time.Time
+	learnedUpTo cluster.Time
 
 	warnedMu sync.Mutex
 	warned   map[string]bool         // what was warned of already
@@ -77,22 +93,46 @@ type Service struct {
 	last atomic.Pointer[api.Session]
 	// freed tells that something may have become free since then.
 	freed atomic.Bool
+
+	// instance names this process among the controllers that share the state.
+	instance string
+	// leads tells that it had the right to run sessions last; led is until when
+	// another has it at least.
+	leads atomic.Bool
+	led   atomic.Pointer[time.Time]
+	// settledAt is the transaction before the last session that came to an end here.
+	settledAt atomic.Int64
+	// toldSession is the last session that the others know of.
+	toldSession *api.Session
 }
 
 // self is the actor of what the controller does by itself.
 const self = "controller/session"
 
 // NewService brings the store in line with the configuration. It refuses one
-// that no longer has a resource of which units are borrowed, lent or in use.
+// that no longer has a resource of which units are borrowed, lent or in use. Without
+// a clock, the time is that of the state.
 func NewService(ctx context.Context, config Config, st *store.Store, now func() cluster.Time, log *slog.Logger) (*Service, error) {
 	s := &Service{
-		config: config, store: st, now: now, log: log,
+		config: config, store: st, now: now, given: now != nil, log: log, instance: rand.Text(), untold: map[string]cluster.Time{},
 		watch: newWatch(), kick: make(chan struct{}, 1), seen: map[string]cluster.Time{}, heard: map[string]bool{}, warned: map[string]bool{}, reported: map[string]cluster.Time{},
+	}
+	if now == nil {
+		s.now = st.Now
 	}
 	if err := s.configure(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// at answers the time of a transaction: that of the state, which is the same at
+// all controllers, unless a clock was given.
+func (s *Service) at(tx *store.Tx) cluster.Time {
+	if s.given {
+		return s.now()
+	}
+	return tx.Now()
 }
 
 // work is one change in progress: a transaction, who wants it, and when.
@@ -136,17 +176,21 @@ func (w *work) assign(host string) error {
 // update runs one change in one transaction, and tells those who wait.
 func (s *Service) update(ctx context.Context, actor string, fn func(w *work) error) error {
 	s.freed.Store(true)
-	return s.add(ctx, actor, fn)
+	return s.add(ctx, actor, func(w *work) error {
+		w.Frees()
+		return fn(w)
+	})
 }
 
 // add is update for what makes nothing free.
 func (s *Service) add(ctx context.Context, actor string, fn func(w *work) error) error {
 	var w *work
 	err := s.store.Update(ctx, func(tx *store.Tx) error {
-		w = &work{Tx: tx, actor: actor, now: s.now(), acting: actingOf(ctx)}
+		w = &work{Tx: tx, actor: actor, now: s.at(tx), acting: actingOf(ctx)}
 		if err := fn(w); err != nil {
 			return err
 		}
+		w.Announce(store.News{Revision: w.revision, Hosts: w.assigned})
 		s.takeDown(w)
 		return nil
 	})
@@ -184,6 +228,9 @@ func (w *work) record(c api.Change, before, after any) error {
 // configure brings the resources in line with the configuration.
 func (s *Service) configure(ctx context.Context) error {
 	return s.update(ctx, "controller/configuration", func(w *work) error {
+		if err := s.claim(w); err != nil {
+			return err
+		}
 		stored, err := w.Resources()
 		if err != nil {
 			return err

@@ -36,17 +36,31 @@ func (s *Service) wantSession() {
 // until ctx ends. After a session there is none for as long as it took, so that in
 // a large cluster, where changes never cease, they do not take all there is.
 func (s *Service) RunSessions(ctx context.Context) {
+	defer s.HandOver(ctx)
 	tick := time.NewTicker(s.config.SessionInterval.Std())
 	defer tick.Stop()
-	for {
+	keep := time.NewTicker(s.sessionLease().Std() / 3)
+	defer keep.Stop()
+	for failed := false; ; {
+		var free <-chan time.Time // when another controller's right to run sessions ends
+		if wait := s.ledElsewhere(); wait > 0 {
+			free = time.After(wait)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.kick:
 		case <-tick.C:
+		case <-free:
+		case <-keep.C:
+			if !failed { // else another may have more luck
+				s.keepLead(ctx)
+			}
+			continue
 		}
 		began := time.Now()
-		if err := s.Session(ctx); err != nil && ctx.Err() == nil {
+		err := s.Session(ctx)
+		if failed = err != nil; failed && ctx.Err() == nil {
 			s.log.Error("session failed", "error", err)
 		}
 		select {
@@ -58,13 +72,32 @@ func (s *Service) RunSessions(ctx context.Context) {
 }
 
 // Session runs one session on the state as it is, and keeps what it decides:
-// starts, demand, idle clocks and the reasons for waiting, all or nothing.
+// starts, demand, idle clocks and the reasons for waiting, all or nothing. Where
+// another controller runs the sessions, nothing is done.
 func (s *Service) Session(ctx context.Context) error {
+	if s.ledElsewhere() > 0 {
+		return nil
+	}
+	if s.store.Shared() && !s.leads.Load() {
+		if err := s.askWhoLeads(ctx); err != nil || s.ledElsewhere() > 0 {
+			return err
+		}
+	}
+	return s.session(ctx)
+}
+
+func (s *Service) session(ctx context.Context) error {
 	var w *work
 	var session api.Session
+	var before int64
 	settled := !s.freed.Swap(false)
-	err := s.store.Update(ctx, func(tx *store.Tx) error {
-		w = &work{Tx: tx, actor: self, now: s.now()}
+	led := false
+	err := s.store.Update(ctx, func(tx *store.Tx) (err error) {
+		if led, err = s.mayLead(tx); err != nil || !led {
+			return err
+		}
+		before, _ = tx.Turn()
+		w = &work{Tx: tx, actor: self, now: s.at(tx)}
 		if err := s.listen(w); err != nil {
 			return err
 		}
@@ -72,20 +105,27 @@ func (s *Service) Session(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		read.in.Settled = settled
+		read.in.Settled = s.settled(tx, settled)
 		result := scheduling.Run(read.in)
 		session = api.NewSession(s.config.Cluster, read.in, result)
 		w.decided(record.Entry{Session: &record.SessionEntry{Input: read.in, Limits: read.limits, Result: result}})
 		if err := w.apply(read, result); err != nil {
 			return err
 		}
+		w.Announce(store.News{Revision: w.revision, Hosts: w.assigned})
 		s.takeDown(w)
-		return nil
+		return s.prolong(tx)
 	})
-	if err != nil {
+	if err != nil || !led {
 		s.freed.Store(true)
+	}
+	if err != nil {
 		return fmt.Errorf("session: %w", err)
 	}
+	if !led {
+		return nil
+	}
+	s.settledAt.Store(before)
 	s.last.Store(&session)
 	if w.revision > 0 {
 		s.watch.advance(w.revision, w.assigned)
@@ -101,6 +141,9 @@ func (s *Service) LastSession(ctx context.Context) (api.Session, error) {
 		session = *last
 	}
 	err := s.store.Read(ctx, func(tx *store.Tx) (err error) {
+		if session, err = lastToldSession(tx, session); err != nil {
+			return err
+		}
 		session.Demand, err = tx.Demand()
 		return err
 	})
@@ -111,8 +154,8 @@ func (s *Service) LastSession(ctx context.Context) (api.Session, error) {
 func (s *Service) Snapshot(ctx context.Context) (snapshot.Snapshot, error) {
 	var state snapshot.Snapshot
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
-		read, err := s.read(&work{Tx: tx, now: s.now()})
-		read.in.Settled = !s.freed.Load()
+		read, err := s.read(&work{Tx: tx, now: s.at(tx)})
+		read.in.Settled = s.settled(tx, !s.freed.Load())
 		state = snapshot.Of(s.config.Cluster, read.in)
 		return err
 	})

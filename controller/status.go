@@ -17,8 +17,9 @@ import (
 
 // Status answers the cluster as it is now.
 func (s *Service) Status(ctx context.Context) (api.Status, error) {
-	st := api.Status{Cluster: s.config.Cluster, Now: s.now(), Resources: []api.ResourceStatus{}, Hosts: []api.HostStatus{}}
+	st := api.Status{Cluster: s.config.Cluster, Resources: []api.ResourceStatus{}, Hosts: []api.HostStatus{}}
 	err := s.store.Read(ctx, func(tx *store.Tx) (err error) {
+		st.Now = s.at(tx)
 		w := &work{Tx: tx, now: st.Now}
 		if st.Revision, err = w.Revision(); err != nil {
 			return err
@@ -41,7 +42,7 @@ func (s *Service) Status(ctx context.Context) (api.Status, error) {
 			Waiting: counts[cluster.JobWaiting], Running: counts[cluster.JobRunning], Done: counts[cluster.JobDone],
 			Failed: counts[cluster.JobFailed] + counts[cluster.JobTimeout],
 		}
-		return errors.Join(w.resourceStatus(&st), s.hostStatus(w, &st, running))
+		return errors.Join(w.resourceStatus(&st), s.hostStatus(w, &st, running), w.controllerStatus(&st))
 	})
 	return st, err
 }

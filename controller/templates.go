@@ -184,8 +184,9 @@ func (s *Service) limits(w *work, hosts []store.Host) ([]cluster.Quota, string, 
 
 // Catalog answers what providers can give now, with what we know of it.
 func (s *Service) Catalog(ctx context.Context) (api.CatalogView, error) {
-	v := api.CatalogView{Now: s.now(), Templates: []api.TemplateStatus{}}
+	v := api.CatalogView{Templates: []api.TemplateStatus{}}
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
+		v.Now = s.at(tx)
 		w := &work{Tx: tx, now: v.Now}
 		offers, err := w.Offers()
 		if err != nil {

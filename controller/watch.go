@@ -37,6 +37,19 @@ func (w *watch) advance(revision int64, hosts []string) {
 	w.changed = make(chan struct{})
 }
 
+// all tells all who wait that anything may have changed.
+func (w *watch) all(revision int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, waits := range w.hosts {
+		close(waits)
+		delete(w.hosts, name)
+	}
+	w.revision = max(w.revision, revision)
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
 // next answers a channel that is closed at the next change.
 func (w *watch) next() <-chan struct{} {
 	w.mu.Lock()

@@ -89,11 +89,24 @@ func statusTable(t *table, st api.Status) {
 		t.row(h.Name, h.Up, controller.OutlookOf(h, st.Now).State, h.CPUs, h.FreeCPUs, h.Jobs, stamp(h.LastSeen), stamp(h.IdleSince), dash(countList(h.FreeCountables)), dash(strings.Join(h.FeatureNames(), ",")))
 	}
 	troubledRows(t, st)
+	controllerTable(t, st.Controllers)
 	t.row()
 	for _, d := range st.Demand {
 		t.sentence(wrapped, fmt.Sprintf("demand: %d %s from %s: %s", d.Units, d.What(), d.Provider, d.Reason))
 	}
 	t.row(fmt.Sprintf("jobs: %d waiting, %d running, %d done, %d failed", st.Jobs.Waiting, st.Jobs.Running, st.Jobs.Done, st.Jobs.Failed))
+}
+
+// controllerTable lists the controllers, where several can share the state.
+func controllerTable(t *table, controllers []api.ControllerStatus) {
+	if len(controllers) == 0 {
+		return
+	}
+	t.row()
+	t.row("CONTROLLER", "RUNS SESSIONS", "RELEASE", "SINCE", "LAST SEEN")
+	for _, c := range controllers {
+		t.row(c.Name, c.Leads, c.Release, stamp(c.Since), stamp(c.Seen))
+	}
 }
 
 // troubledRows say more of the hosts that get no new jobs, or are kept.

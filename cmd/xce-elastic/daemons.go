@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,7 +37,8 @@ func newController() *cobra.Command {
 		Long: "Run the controller: the ledger, the catalog, the sessions of the builtin backend, and the API.",
 	}
 	cmd.Flags().String("controller.listen", "", "address and port to serve at")
-	cmd.Flags().String("controller.state", "", "state file (SQLite)")
+	cmd.Flags().String("controller.state", "", "state: a file, or the address of a PostgreSQL database that several controllers share")
+	cmd.Flags().String("controller.name", "", "name of this controller among several (default the machine's)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := load(cmd)
 		if err != nil {
@@ -73,6 +76,14 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 	settings := controller.Config{
 		Cluster: c.Cluster.Name, SessionInterval: c.Cluster.SessionInterval, Resources: c.Resources, Providers: c.ProviderNames(),
 		Policy: c.Policy, Thresholds: c.Thresholds, Hosts: c.Hosts, Leases: c.Leases,
+		Release: version, SessionLease: c.Controller.SessionLease,
+	}
+	if settings.Name, err = controllerName(c); err != nil {
+		return err
+	}
+	clock, records := now, c.Controller.Record
+	if st.Shared() { // all go by the database's clock, and each keeps its own record
+		clock, records = nil, filepath.Join(records, settings.Name)
 	}
 	if c.Controller.CAKey != "" {
 		if settings.Authority, err = pki.LoadAuthority(c.Controller.TLS.CA, c.Controller.CAKey); err != nil {
@@ -81,12 +92,12 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 	}
 	if c.Controller.Record != "" {
 		decisions := record.NewWriter(record.Options{
-			Folder: c.Controller.Record, Most: c.Controller.RecordLimitMB << 20, Cluster: c.Cluster.Name, Release: version, Now: now, Log: log,
+			Folder: records, Most: c.Controller.RecordLimitMB << 20, Cluster: c.Cluster.Name, Release: version, Now: now, Log: log,
 		})
 		defer decisions.Close()
 		settings.Record = decisions
 	}
-	service, err := controller.NewService(ctx, settings, st, now, log)
+	service, err := controller.NewService(ctx, settings, st, clock, log)
 	if err != nil {
 		return err
 	}
@@ -97,15 +108,25 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	log.Info("controller serves", "cluster", c.Cluster.Name, "address", listener.Addr().String(), "state", c.Controller.State)
-	sessions := make(chan struct{})
-	go func() {
-		defer close(sessions)
-		service.RunSessions(ctx)
-	}()
+	var works sync.WaitGroup
+	works.Go(func() { service.RunSessions(ctx) })
+	works.Go(func() { service.Follow(ctx) })
 	err = controller.NewServer(service, log).Serve(ctx, listener, tls)
 	stop()
-	<-sessions
+	works.Wait()
 	return err
+}
+
+// controllerName answers this controller's name among several.
+func controllerName(c *config.Config) (string, error) {
+	if c.Controller.Name != "" {
+		return c.Controller.Name, nil
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("find the machine's name: %w; set controller.name", err)
+	}
+	return name, nil
 }
 
 func now() cluster.Time { return cluster.TimeOf(time.Now()) }

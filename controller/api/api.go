@@ -149,6 +149,18 @@ type Status struct {
 	Jobs      JobCounts        `json:"jobs"`
 	// Halt is why no more hosts are asked for, where that is so.
 	Halt string `json:"halt,omitempty"`
+	// Controllers are those that are there, where several can share the state.
+	Controllers []ControllerStatus `json:"controllers,omitempty"`
+}
+
+// ControllerStatus is one of the controllers that share a state.
+type ControllerStatus struct {
+	Name    string       `json:"name"`
+	Release string       `json:"release"`
+	Since   cluster.Time `json:"since"`
+	Seen    cluster.Time `json:"seen"`
+	// Leads tells that it runs the sessions.
+	Leads bool `json:"leads"`
 }
 
 // HostStatus is a host and what is free on it.

@@ -21,21 +21,30 @@ import (
 
 // Client calls a controller.
 type Client struct {
-	base string
+	at   *addresses
 	http *http.Client
 	// claim is the lease under which it makes changes; none by default.
 	claim Claim
 }
 
 // reachWithin is how long a controller may take to answer at all; a call itself
-// may take as long as its context says.
-const reachWithin = 10 * time.Second
+// may take as long as its context says. Where there is another to ask, one waits
+// only for turnWithin.
+const (
+	reachWithin = 10 * time.Second
+	turnWithin  = 3 * time.Second
+)
 
 // NewClient answers a client of the controller at an address such as
-// "https://127.0.0.1:7400". The TLS configuration carries the caller's certificate.
+// "https://127.0.0.1:7400", or of several that share a state, with commas between
+// their addresses. The TLS configuration carries the caller's certificate.
 func NewClient(address string, config *tls.Config) *Client {
+	at, reachWithin := newAddresses(address), reachWithin
+	if len(at.all) > 1 {
+		reachWithin = turnWithin
+	}
 	return &Client{
-		base: strings.TrimSuffix(address, "/"),
+		at: at,
 		http: &http.Client{Transport: &http.Transport{
 			TLSClientConfig: config, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
 			DialContext: (&net.Dialer{Timeout: reachWithin}).DialContext, TLSHandshakeTimeout: reachWithin,
@@ -91,17 +100,39 @@ func LeaseLost(err error) bool {
 	return errors.As(err, &e) && !e.Foreign && e.Status == http.StatusPreconditionFailed
 }
 
-// call does one request; in and out may be nil.
+// call does one request; in and out may be nil. Where a controller does not
+// answer, it goes to the next, once to each.
 func (c *Client) call(ctx context.Context, r Route, path string, query url.Values, in, out any) error {
-	var body io.Reader
+	var data []byte
 	if in != nil {
-		data, err := json.Marshal(in)
-		if err != nil {
+		var err error
+		if data, err = json.Marshal(in); err != nil {
 			return fmt.Errorf("encode request %s: %w", r.ID, err)
 		}
-		body = bytes.NewReader(data)
 	}
-	target := c.base + path
+	for left := len(c.at.all); ; left-- {
+		address, n := c.at.now()
+		err := c.callAt(ctx, address, r, path, query, data, out)
+		if err == nil || len(c.at.all) == 1 {
+			return err
+		}
+		another, atOnce := elsewhere(ctx, r, err)
+		if another {
+			c.at.leave(n)
+		}
+		if !atOnce || left == 1 {
+			return err
+		}
+	}
+}
+
+// callAt does one request at one address.
+func (c *Client) callAt(ctx context.Context, address string, r Route, path string, query url.Values, in []byte, out any) error {
+	var body io.Reader
+	if in != nil {
+		body = bytes.NewReader(in)
+	}
+	target := address + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}

@@ -15,6 +15,7 @@ import (
 	"xce.internal/elastic/controller"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/pki"
+	"xce.internal/elastic/controller/postgrestest"
 	"xce.internal/elastic/controller/store"
 )
 
@@ -22,8 +23,8 @@ import (
 type Controller struct {
 	TB      testing.TB
 	Config  controller.Config
-	State   string // file, or store.Memory
-	Clock   *Clock
+	State   string // file, store.Memory, or the address of a database
+	Clock   *Clock // nil where the time is that of the state
 	Service *controller.Service
 	Address string // host:port, the same after every start
 	// Certificates is the folder of the authority and of all certificates.
@@ -46,19 +47,36 @@ func Vcs(owned, maxBorrowed int64) controller.Config {
 	}
 }
 
-// Open opens the service alone; [Controller.Serve] puts it on the network.
+// Open opens the service alone; [Controller.Serve] puts it on the network. While
+// tests run on PostgreSQL, it has a state there of its own in place of a file.
 func Open(tb testing.TB, state string, config controller.Config) *Controller {
 	tb.Helper()
-	c := &Controller{TB: tb, Config: config, State: state, Clock: NewClock(), stop: func() {}}
-	if err := c.Reopen(config); err != nil {
-		tb.Fatal(err)
+	if postgrestest.OnPostgres() && !store.IsShared(state) {
+		state = postgrestest.Database(tb)
 	}
-	tb.Cleanup(c.Stop)
+	c := &Controller{TB: tb, Config: config, State: state, Clock: NewClock(), stop: func() {}}
+	c.begin()
 	return c
 }
 
 // forGood is longer than any test's clock goes.
 const forGood = 200 * 366 * 24 * cluster.Hour
+// OpenShared opens the service of one of several controllers, which go by the
+// time of their state.
+func OpenShared(tb testing.TB, address string, config controller.Config) *Controller {
+	tb.Helper()
+	c := &Controller{TB: tb, Config: config, State: address, stop: func() {}}
+	c.begin()
+	return c
+}
+
+func (c *Controller) begin() {
+	c.TB.Helper()
+	if err := c.Reopen(c.Config); err != nil {
+		c.TB.Fatal(err)
+	}
+	c.TB.Cleanup(c.Stop)
+}
 
 // Reopen opens the state with a configuration, as a controller does that is
 // started (again). A configuration that is refused leaves nothing open.
@@ -71,7 +89,11 @@ func (c *Controller) Reopen(config controller.Config) error {
 	if err != nil {
 		return err
 	}
-	c.Service, err = controller.NewService(context.Background(), config, st, c.Clock.Now, slog.New(slog.DiscardHandler))
+	var now func() cluster.Time
+	if c.Clock != nil {
+		now = c.Clock.Now
+	}
+	c.Service, err = controller.NewService(context.Background(), config, st, now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		_ = st.Close()
 		return err
@@ -106,6 +128,7 @@ func (c *Controller) serve(sessions bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var works sync.WaitGroup
 	server := controller.NewServer(c.Service, slog.New(slog.DiscardHandler))
+	works.Go(func() { c.Service.Follow(ctx) })
 	works.Go(func() {
 		if err := server.Serve(ctx, listener, config); err != nil {
 			c.TB.Error(err)
@@ -135,8 +158,11 @@ func (c *Controller) open() {
 	}
 }
 
-// Stop stops serving and closes the state.
+// Stop stops serving, lets others run the sessions, and closes the state.
 func (c *Controller) Stop() {
+	if c.store != nil && c.Service != nil {
+		c.Service.HandOver(context.Background())
+	}
 	c.stop()
 	c.stop = func() {}
 }

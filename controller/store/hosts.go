@@ -205,8 +205,8 @@ func (t *Tx) DeleteJoinToken(host string) error {
 
 // DeleteHost removes a host that has left.
 func (t *Tx) DeleteHost(name string) error {
-	t.store.hosts.wrote(name)
-	t.store.idle.wrote(name)
+	t.mirrors.hosts.wrote(name)
+	t.mirrors.idle.wrote(name)
 	for _, table := range []any{(*Host)(nil), (*idleHostRow)(nil)} {
 		if _, err := t.tx.NewDelete().Model(table).Where("name = ?", name).Exec(t.ctx); err != nil {
 			return fmt.Errorf("delete host %s: %w", name, err)

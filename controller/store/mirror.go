@@ -2,9 +2,76 @@ package store
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+
+	"xce.internal/elastic/cluster"
 )
+
+// mirrors are the rows that sessions read again and again.
+type mirrors struct {
+	hosts mirror[string, Host]
+	idle  mirror[string, cluster.Time]
+	jobs  mirror[int64, cluster.Job] // those that have not ended
+	// seq is the last transaction of other controllers that they know of.
+	seq int64
+}
+
+// Names of what is mirrored.
+const (
+	hostKind = "host"
+	idleKind = "idle"
+	jobKind  = "job"
+)
+
+func (m *mirrors) empty() bool {
+	return m.hosts.rows == nil && m.idle.rows == nil && m.jobs.rows == nil
+}
+
+// end takes note of how the running transaction ended; seq is its number.
+func (m *mirrors) end(undone bool, seq int64) {
+	m.hosts.end(undone)
+	m.idle.end(undone)
+	m.jobs.end(undone)
+	if !undone {
+		m.seq = max(m.seq, seq)
+	}
+}
+
+// touched answers what the running transaction has written.
+func (m *mirrors) touched(seq int64) (rows []touchedRow) {
+	for _, name := range slices.Sorted(maps.Keys(m.hosts.inHand)) {
+		rows = append(rows, touchedRow{Seq: seq, Kind: hostKind, Key: name})
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.idle.inHand)) {
+		rows = append(rows, touchedRow{Seq: seq, Kind: idleKind, Key: name})
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.jobs.inHand)) {
+		rows = append(rows, touchedRow{Seq: seq, Kind: jobKind, Key: strconv.FormatInt(id, 10)})
+	}
+	return rows
+}
+
+// tell tells that another controller has written a row.
+func (m *mirrors) tell(kind, key string) error {
+	switch kind {
+	case hostKind:
+		m.hosts.outdated(key)
+	case idleKind:
+		m.idle.outdated(key)
+	case jobKind:
+		id, err := strconv.ParseInt(key, 10, 64)
+		if err != nil {
+			return fmt.Errorf("another controller touched job %q, which is no number", key)
+		}
+		m.jobs.outdated(id)
+	default:
+		*m = mirrors{seq: m.seq} // of a newer version; what it is cannot be told
+	}
+	return nil
+}
 
 // mirror keeps rows in memory as they were read last, so that a session does not
 // read and decode thousands of rows again of which few have changed. A row that
@@ -18,10 +85,16 @@ type mirror[K cmp.Ordered, V any] struct {
 
 // wrote tells that the running transaction has written a row.
 func (m *mirror[K, V]) wrote(key K) {
+	m.outdated(key)
+	m.inHand[key] = true
+}
+
+// outdated has a row be read anew.
+func (m *mirror[K, V]) outdated(key K) {
 	if m.stale == nil {
 		m.stale, m.inHand = map[K]bool{}, map[K]bool{}
 	}
-	m.stale[key], m.inHand[key] = true, true
+	m.stale[key] = true
 }
 
 // end takes note of how the running transaction ended.

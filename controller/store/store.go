@@ -1,5 +1,5 @@
-// Package store keeps the controller's state: SQLite by default, through a
-// query layer that can serve PostgreSQL too. It knows rows, not rules.
+// Package store keeps the controller's state: in a file of SQLite for one
+// controller, or in PostgreSQL for several. It knows rows, not rules.
 //
 // All writes of one change happen in one transaction ([Store.Update]); there is
 // one writer at a time. A commit is on the disk when Update returns.
@@ -23,31 +23,42 @@ import (
 	"github.com/uptrace/bun/migrate"
 	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // the "sqlite" driver
-
-	"xce.internal/elastic/cluster"
 )
 
-//go:embed migrations/*.sql
-var migrations embed.FS
+// What both databases understand is in one folder; the rest is in one of each.
+var (
+	//go:embed migrations/*.sql
+	commonFiles embed.FS
+	//go:embed migrations/sqlite/*.sql
+	sqliteFiles embed.FS
+	//go:embed migrations/postgres/*.sql
+	postgresFiles embed.FS
+
+	fileMigrations   = []fs.FS{commonFiles, sqliteFiles}
+	sharedMigrations = []fs.FS{commonFiles, postgresFiles}
+)
 
 // Memory is the path of a store that lives in memory only.
 const Memory = ":memory:"
 
-// Store is the controller's state on disk.
+// Store is the controller's state.
 type Store struct {
 	db   *bun.DB
 	lock *os.File
-	// turn is held by the transaction that runs; the mirrors are its own.
-	turn  chan struct{}
-	hosts mirror[string, Host]
-	idle  mirror[string, cluster.Time]
-	jobs  mirror[int64, cluster.Job] // those that have not ended
+	// turn is held by the transaction that may write; the mirrors are its own.
+	turn    chan struct{}
+	mirrors mirrors
+	// shared is nil where one controller has the state for itself.
+	shared *shared
 }
 
-// Open opens the state file, makes it where there is none, and brings its
-// tables up to date. A file that is not a sound, writable database, or that
+// Open opens the state, a file or the address of a database (see [IsShared]);
+// makes the file where there is none, and brings its tables up to date. A file that is not a sound, writable database, or that
 // another controller has open, is refused and left as it is.
 func Open(ctx context.Context, path string) (*Store, error) {
+	if IsShared(path) {
+		return openShared(ctx, path)
+	}
 	if path == Memory {
 		return open(ctx, path, "file::memory:", nil)
 	}
@@ -85,7 +96,7 @@ func open(ctx context.Context, path, dsn string, lock *os.File) (*Store, error) 
 	}
 	pool.SetMaxOpenConns(1)
 	s := &Store{db: bun.NewDB(pool, sqlitedialect.New()), lock: lock, turn: make(chan struct{}, 1)}
-	if err := s.migrate(ctx); err != nil {
+	if err := s.migrate(ctx, fileMigrations); err != nil {
 		return nil, errors.Join(fmt.Errorf("bring state file %s up to date: %w", path, err), s.Close())
 	}
 	return s, nil
@@ -197,10 +208,12 @@ func checkContent(ctx context.Context, path string) error {
 	return nil
 }
 
-func (s *Store) migrate(ctx context.Context) error {
+func (s *Store) migrate(ctx context.Context, files []fs.FS) error {
 	all := migrate.NewMigrations()
-	if err := all.Discover(migrations); err != nil {
-		return fmt.Errorf("read migrations: %w", err)
+	for _, folder := range files {
+		if err := all.Discover(folder); err != nil {
+			return fmt.Errorf("read migrations: %w", err)
+		}
 	}
 	m := migrate.NewMigrator(s.db, all, migrate.WithMarkAppliedOnSuccess(true))
 	if err := m.Init(ctx); err != nil {
@@ -227,25 +240,3 @@ func (s *Store) Close() error {
 	}
 	return err
 }
-
-// Update runs fn in one transaction. An error of fn undoes all of it.
-func (s *Store) Update(ctx context.Context, fn func(tx *Tx) error) error {
-	select {
-	case s.turn <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	undone := true
-	defer func() {
-		s.hosts.end(undone)
-		s.idle.end(undone)
-		s.jobs.end(undone)
-		<-s.turn
-	}()
-	err := s.db.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error { return fn(&Tx{ctx: ctx, tx: tx, store: s}) })
-	undone = err != nil
-	return err
-}
-
-// Read runs fn on one consistent state.
-func (s *Store) Read(ctx context.Context, fn func(tx *Tx) error) error { return s.Update(ctx, fn) }

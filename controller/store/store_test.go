@@ -10,6 +10,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/postgrestest"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/scheduling"
 )
@@ -91,7 +92,7 @@ func TestAMigrationThatWasInterruptedIsTakenUpAgain(t *testing.T) {
 func TestAFailedOrCancelledChangeIsUndoneWhole(t *testing.T) {
 	t.Parallel()
 	path, _ := made(t)
-	for _, path := range []string{path, store.Memory} {
+	for _, path := range []string{path, postgrestest.State(t)} {
 		s := open(t, path)
 		before := len(hosts(t, s))
 		no := errors.New("no")
@@ -121,7 +122,7 @@ func TestAFailedOrCancelledChangeIsUndoneWhole(t *testing.T) {
 // one to see what was kept.
 func in(t *testing.T, write, look func(tx *store.Tx) error) {
 	t.Helper()
-	s := open(t, store.Memory)
+	s := open(t, postgrestest.State(t))
 	defer s.Close()
 	for _, fn := range []func(*store.Tx) error{write, look} {
 		if err := s.Update(t.Context(), fn); err != nil {
@@ -343,7 +344,7 @@ func TestTheDemandOfAnOlderVersionIsTakenOver(t *testing.T) {
 
 func TestAuditRecordsAreNumberedWithoutGapsAlsoAfterAFailure(t *testing.T) {
 	t.Parallel()
-	s := open(t, store.Memory)
+	s := open(t, postgrestest.State(t))
 	defer s.Close()
 	for i := range 4 {
 		_ = s.Update(t.Context(), func(tx *store.Tx) error {

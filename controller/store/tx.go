@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -16,13 +15,6 @@ import (
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/scheduling"
 )
-
-// Tx is one transaction. Its methods read and write rows; lists are ordered by key.
-type Tx struct {
-	ctx   context.Context
-	tx    bun.Tx
-	store *Store
-}
 
 // Resource is a shared resource with what the controller remembers of it.
 type Resource struct {
@@ -108,7 +100,7 @@ type reservationRow struct {
 type jobRow struct {
 	bun.BaseModel `bun:"table:jobs"`
 
-	ID    int64 `bun:",pk,autoincrement"`
+	ID    int64 `bun:",pk"`
 	State string
 	Host  string
 	Job   cluster.Job `bun:"type:json"`
@@ -126,7 +118,7 @@ type useRow struct {
 type changeRow struct {
 	bun.BaseModel `bun:"table:changes"`
 
-	Revision    int64 `bun:",pk,autoincrement"`
+	Revision    int64 `bun:",pk"`
 	At          int64
 	Actor       string
 	Kind        string
@@ -332,7 +324,11 @@ func (t *Tx) SaveDemand(d cluster.Demand) error {
 
 // Hosts lists the hosts.
 func (t *Tx) Hosts() ([]Host, error) {
-	return t.store.hosts.all(func(names []string) (map[string]Host, error) {
+	m, err := t.view()
+	if err != nil {
+		return nil, err
+	}
+	return m.hosts.all(func(names []string) (map[string]Host, error) {
 		return byKey(t, names, "name", func(h Host) (string, Host) { return h.Name, h })
 	})
 }
@@ -364,7 +360,7 @@ func (t *Tx) Host(name string) (host Host, found bool, err error) {
 
 // MarkAssigned marks the revision at which a host's jobs changed.
 func (t *Tx) MarkAssigned(name string, revision int64) error {
-	t.store.hosts.wrote(name)
+	t.mirrors.hosts.wrote(name)
 	_, err := t.tx.NewUpdate().Model((*Host)(nil)).Set("assigned = ?", revision).Where("name = ?", name).Exec(t.ctx)
 	if err != nil {
 		return fmt.Errorf("mark host %s: %w", name, err)
@@ -374,15 +370,19 @@ func (t *Tx) MarkAssigned(name string, revision int64) error {
 
 // IdleHosts answers the hosts that the last session found idle, and since when.
 func (t *Tx) IdleHosts() (map[string]cluster.Time, error) {
-	err := t.store.idle.refresh(func(names []string) (map[string]cluster.Time, error) {
+	m, err := t.view()
+	if err != nil {
+		return nil, err
+	}
+	err = m.idle.refresh(func(names []string) (map[string]cluster.Time, error) {
 		return byKey(t, names, "name", func(r idleHostRow) (string, cluster.Time) { return r.Name, cluster.Time(r.Since) })
 	})
-	return maps.Clone(t.store.idle.rows), err
+	return maps.Clone(m.idle.rows), err
 }
 
 // MarkIdle marks since when a host is idle; 0 says that it is not.
 func (t *Tx) MarkIdle(name string, since cluster.Time) error {
-	t.store.idle.wrote(name)
+	t.mirrors.idle.wrote(name)
 	if since != 0 {
 		return t.save(&idleHostRow{Name: name, Since: int64(since)}, "name", "since")
 	}
@@ -412,7 +412,7 @@ func (t *Tx) DeleteReservation(job int64) error {
 
 // SaveHost writes a host.
 func (t *Tx) SaveHost(h Host) error {
-	t.store.hosts.wrote(h.Name)
+	t.mirrors.hosts.wrote(h.Name)
 	return t.save(&h, "name", "assigned", "host")
 }
 
@@ -431,7 +431,11 @@ func (t *Tx) Jobs(states ...cluster.JobState) ([]cluster.Job, error) {
 
 // liveJobs lists the jobs in a state that is not their last.
 func (t *Tx) liveJobs(state cluster.JobState) ([]cluster.Job, error) {
-	live, err := t.store.jobs.all(func(ids []int64) (map[int64]cluster.Job, error) {
+	m, err := t.view()
+	if err != nil {
+		return nil, err
+	}
+	live, err := m.jobs.all(func(ids []int64) (map[int64]cluster.Job, error) {
 		jobs, err := t.jobs(func(q *bun.SelectQuery) *bun.SelectQuery {
 			if ids != nil {
 				q = q.Where("id IN (?)", bun.List(ids))
@@ -487,17 +491,17 @@ func (t *Tx) CountJobs() (map[cluster.JobState]int64, error) {
 
 // AddJob writes a new job and gives it its number.
 func (t *Tx) AddJob(job *cluster.Job) error {
-	row := jobRow{State: string(job.State), Job: *job}
-	if _, err := t.tx.NewInsert().Model(&row).Returning("id").Exec(t.ctx); err != nil {
+	id, err := t.number(&t.job, (*jobRow)(nil), "id")
+	if err != nil {
 		return fmt.Errorf("add job: %w", err)
 	}
-	job.ID = row.ID
+	job.ID = id
 	return t.SaveJob(*job)
 }
 
 // SaveJob writes a job, and what it uses from its start to its end.
 func (t *Tx) SaveJob(job cluster.Job) error {
-	t.store.jobs.wrote(job.ID)
+	t.mirrors.jobs.wrote(job.ID)
 	err := t.save(&jobRow{ID: job.ID, State: string(job.State), Host: job.Host, Job: job}, "id", "state", "host", "job")
 	switch {
 	case err != nil:
@@ -519,20 +523,37 @@ func (t *Tx) SaveJob(job cluster.Job) error {
 
 // InUse sums the units of a resource that running jobs hold.
 func (t *Tx) InUse(resource string) (units int64, err error) {
-	err = t.tx.NewSelect().Model((*useRow)(nil)).ColumnExpr("coalesce(sum(units), 0)").Where("resource = ?", resource).Scan(t.ctx, &units)
+	err = t.tx.NewSelect().Model((*useRow)(nil)).ColumnExpr("CAST(coalesce(sum(units), 0) AS BIGINT)").Where("resource = ?", resource).Scan(t.ctx, &units)
 	if err != nil {
 		return 0, fmt.Errorf("sum what is in use of %s: %w", resource, err)
 	}
 	return units, nil
 }
 
+// number answers the next number of a table. Only one transaction writes at a
+// time, so that there are no gaps and no two are the same.
+func (t *Tx) number(last *int64, table any, column string) (int64, error) {
+	if *last == 0 {
+		err := t.tx.NewSelect().Model(table).ColumnExpr("coalesce(max(?), 0)", bun.Ident(column)).Scan(t.ctx, last)
+		if err != nil {
+			return 0, err
+		}
+	}
+	*last++
+	return *last, nil
+}
+
 // Append adds an audit record and answers its revision.
 func (t *Tx) Append(c api.Change) (int64, error) {
+	revision, err := t.number(&t.revision, (*changeRow)(nil), "revision")
+	if err != nil {
+		return 0, fmt.Errorf("append change %s %s: %w", c.Kind, c.Subject, err)
+	}
 	row := changeRow{
-		At: int64(c.At), Actor: c.Actor, Kind: c.Kind, Subject: c.Subject, Why: c.Why, Resource: c.Resource,
+		Revision: revision, At: int64(c.At), Actor: c.Actor, Kind: c.Kind, Subject: c.Subject, Why: c.Why, Resource: c.Resource,
 		TotalBefore: c.TotalBefore, TotalAfter: c.TotalAfter, Before: string(c.Before), After: string(c.After),
 	}
-	if _, err := t.tx.NewInsert().Model(&row).Returning("revision").Exec(t.ctx); err != nil {
+	if _, err := t.tx.NewInsert().Model(&row).Exec(t.ctx); err != nil {
 		return 0, fmt.Errorf("append change %s %s: %w", c.Kind, c.Subject, err)
 	}
 	return row.Revision, nil

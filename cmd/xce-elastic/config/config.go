@@ -14,6 +14,7 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/record"
+	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/providers/hostfactory"
 	"xce.internal/elastic/scheduling"
@@ -66,12 +67,18 @@ type Provider struct {
 }
 
 // Controller says where the controller serves and keeps its state, and with
-// which certificate; Address is where others reach it.
+// which certificate; Address is where others reach it, or several with commas
+// between them.
 type Controller struct {
 	Listen  string `json:"listen"`
 	Address string `json:"address"`
 	State   string `json:"state"`
 	TLS     TLS    `json:"tls"`
+	// Name is this controller's among those that share the state; empty stands for
+	// the machine's name. SessionLease is for how long one that gives no sign keeps
+	// the right to run sessions.
+	Name         string           `json:"name"`
+	SessionLease cluster.Duration `json:"session_lease"`
 	// CAKey is the key of the authority in TLS.CA, with which elastic hosts get
 	// their certificates; empty where there are none.
 	CAKey string `json:"ca_key"`
@@ -129,6 +136,7 @@ var (
 var defaults = map[string]any{
 	"cluster.name": "", "cluster.session_interval": "5s",
 	"controller.listen": "127.0.0.1:7400", "controller.address": "https://127.0.0.1:7400", "controller.state": "controller.db",
+	"controller.name": "", "controller.session_lease": "5s",
 	"controller.ca_key": "", "controller.record": "", "controller.record_limit_mb": record.DefaultMost >> 20, "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key",
 	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
 	"temporal.address": "", "temporal.namespace": "", "temporal.versioning": false,
@@ -183,8 +191,11 @@ func (c *Config) complete() {
 			p.Script = resolve(base, p.Script)
 		}
 	}
+	if !store.IsShared(c.Controller.State) {
+		c.Controller.State = resolve(base, c.Controller.State)
+	}
 	for _, path := range []*string{
-		&c.Controller.State, &c.Controller.TLS.CA, &c.Controller.TLS.Cert, &c.Controller.TLS.Key,
+		&c.Controller.TLS.CA, &c.Controller.TLS.Cert, &c.Controller.TLS.Key,
 		&c.Peer.CA, &c.Peer.Cert, &c.Peer.Key, &c.Agent.Folder,
 	} {
 		*path = resolve(base, *path)
@@ -227,6 +238,7 @@ func (c *Config) validate() cluster.Problems {
 	if c.Agent.MemoryMB < 0 {
 		ps = append(ps, cluster.Problem{Path: "agent.memory_mb", What: fmt.Sprintf("%d is negative", c.Agent.MemoryMB), Remedy: "write 0 or a positive whole number"})
 	}
+	ps = append(ps, c.Controller.validate()...)
 	ps = append(ps, c.Hosts.Validate(c.Cluster.SessionInterval)...)
 	ps = append(ps, c.Leases.Validate("leases")...)
 	ps = append(ps, c.Provisioner.validate(c.ProviderNames())...)

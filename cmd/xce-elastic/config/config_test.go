@@ -60,3 +60,27 @@ func TestAnAgentHasWhatItsLinesSay(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// An address with a password is refused, and the refusal does not have it.
+func TestAStateMayBeADatabaseButItsAddressHasNoPassword(t *testing.T) {
+	without(t)
+	for _, state := range []string{
+		"postgres://xce:hunter2@db/xce", "postgresql://xce:hunter2@db:5432,db2:5432/xce", "postgres://db/xce?user=xce&password=hunter2",
+		"postgres://db/xce?sslpassword=hunter2", "postgres://xce:hunter2%zz@db/xce",
+	} {
+		_, err := parse("x.yaml", []byte("controller: {state: '"+state+"'}\n"+good), nil)
+		if err == nil {
+			t.Errorf("%s is taken", state)
+			continue
+		}
+		text := err.Error()
+		if strings.Contains(text, "hunter2") || !strings.Contains(text, "x.yaml:1: controller.state: ") {
+			t.Errorf("%s is refused with %q", state, text)
+		}
+	}
+	const state = "postgres://xce@db1,db2/xce?passfile=/etc/xce/pass&target_session_attrs=read-write"
+	c, err := parse("/etc/xce/x.yaml", []byte("controller: {state: '"+state+"'}\n"+good), nil)
+	if err != nil || c.Controller.State != state {
+		t.Errorf("the state is %+v, %v", c, err)
+	}
+}

@@ -104,6 +104,8 @@ func TestAFileIsRefusedWithLineKeyAndRemedy(t *testing.T) {
 		{"the shortest session interval", "  name: east", "  name: east\n  session_interval: 100ms", nil},
 		{"a made-up level", "cluster:", "log:\n  level: loud\ncluster:", []string{`x.yaml:2: log.level: "loud" is no level; write debug, info, warn or error`}},
 		{"a made-up format", "cluster:", "log:\n  format: xml\ncluster:", []string{`x.yaml:2: log.format: "xml" is no format; write text or json`}},
+		{"a lease of sessions that is too short", "cluster:", "controller:\n  session_lease: 999ms\ncluster:", []string{"x.yaml:2: controller.session_lease: 999ms is too short; write at least 1s"}},
+		{"a controller's name that is none", "cluster:", "controller:\n  name: a b\ncluster:", []string{`x.yaml:2: controller.name: name "a b" is not valid; use letters, digits, '.', '_' or '-'`}},
 		{"a record that is too small", "cluster:", "controller:\n  record: record\n  record_limit_mb: 15\ncluster:", []string{"x.yaml:3: controller.record_limit_mb: 15 is too little; write at least 16"}},
 		{"cpus", "cluster:", "agent:\n  cpus: -1\ncluster:", []string{"x.yaml:2: agent.cpus: -1 is negative; write a positive whole number, or 0 for all"}},
 		{"memory", "cluster:", "agent:\n  memory_mb: -1\ncluster:", []string{"x.yaml:2: agent.memory_mb: -1 is negative; write 0 or a positive whole number"}},
@@ -308,7 +310,7 @@ func TestEveryKeyWithADefaultIsAKeyAndHasAVariable(t *testing.T) {
 			value := map[string]string{
 				"cluster.session_interval": "1m", "agent.cpus": "3", "agent.memory_mb": "3", "policy.order": "easy", "policy.depth": "3", "log.level": "debug", "log.format": "json",
 				"hosts.max": "3", "hosts.idle_time": "1h", "hosts.join_within": "1h", "hosts.max_lifetime": "1h", "hosts.suspect_after": "1h", "hosts.lost_after": "1h", "hosts.halt.hosts": "7", "hosts.halt.percent": "7",
-				"controller.record_limit_mb": "77", "simulation.steps.controller": "7ms", "simulation.steps.news": "7ms", "simulation.steps.stop": "7s",
+				"controller.record_limit_mb": "77", "controller.session_lease": "7s", "simulation.steps.controller": "7ms", "simulation.steps.news": "7ms", "simulation.steps.stop": "7s",
 				"leases.time_to_live": "7s", "leases.settle": "7s", "temporal.versioning": "true",
 			}[key]
 			if value == "" {

@@ -62,11 +62,11 @@ func TestANewBuildTakesOverRunningWorkflows(t *testing.T) {
 
 // runsBuild answers an error unless a workflow runs on a build.
 func runsBuild(ctx context.Context, c client.Client, id, build string) error {
-	d, err := c.DescribeWorkflowExecution(ctx, id, "")
+	d, err := c.DescribeWorkflow(ctx, id, "")
 	if err != nil {
 		return err
 	}
-	if on := d.GetWorkflowExecutionInfo().GetVersioningInfo().GetDeploymentVersion().GetBuildId(); on != build {
+	if on := d.RawResponse.GetWorkflowExecutionInfo().GetVersioningInfo().GetDeploymentVersion().GetBuildId(); on != build {
 		return fmt.Errorf("%s runs on build %q", id, on)
 	}
 	return nil

@@ -1,0 +1,55 @@
+package postgrestest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"xce.internal/elastic/controller/store"
+)
+
+// onPostgres tells that tests use PostgreSQL where they use SQLite else.
+var onPostgres bool
+
+// Main runs a package's tests twice: on SQLite, and, where there is PostgreSQL,
+// on that. XCE_TEST_STATE=sqlite or =postgres runs them once.
+func Main(m *testing.M) {
+	only := os.Getenv("XCE_TEST_STATE")
+	code := 0
+	if only != "postgres" {
+		code = m.Run()
+	}
+	if code == 0 && only != "sqlite" && !measures() {
+		if _, err := findPrograms(); err != nil {
+			fmt.Println("not run on PostgreSQL:", err)
+		} else {
+			fmt.Println("the same on PostgreSQL:")
+			onPostgres = true
+			code = m.Run()
+		}
+	}
+	os.Exit(code)
+}
+
+// measures tells whether benchmarks or fuzzing were asked for, which choose their state themselves.
+func measures() bool {
+	for _, name := range []string{"test.bench", "test.fuzz", "test.list"} {
+		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// State answers a new, empty state for a test: in memory, or on PostgreSQL.
+func State(tb testing.TB) string {
+	tb.Helper()
+	if onPostgres {
+		return Database(tb)
+	}
+	return store.Memory
+}
+
+// OnPostgres tells whether the tests run on PostgreSQL now.
+func OnPostgres() bool { return onPostgres }

@@ -1,0 +1,9 @@
+package store_test
+
+import (
+	"testing"
+
+	"xce.internal/elastic/controller/postgrestest"
+)
+
+func TestMain(m *testing.M) { postgrestest.Main(m) }
