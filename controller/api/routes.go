@@ -77,6 +77,7 @@ var (
 
 	PutHost        = Route{"join", http.MethodPut, "/v1/hosts/{host}", "Join the cluster as a host", []Role{HostRole}}
 	GetAssignments = Route{"assignments", http.MethodGet, "/v1/hosts/{host}/jobs", "Jobs that a host should run; waits for a change", []Role{HostRole}}
+	PostRenewal    = Route{"renew-certificate", http.MethodPost, "/v1/hosts/{host}/certificate", "Renew the certificate of a host that a provider made", []Role{HostRole}}
 	PostJobEnd     = Route{"job-end", http.MethodPost, "/v1/hosts/{host}/jobs/{id}/end", "Report a job's end", []Role{HostRole}}
 )
 
@@ -86,5 +87,5 @@ var Routes = []Route{
 	PutCatalog, GetProviderView, ReportStray,
 	LoanIntend, LoanCommit, LoanRefuse, LoanFence, LoanRecall, LoanConfirm,
 	HostWrite, PostJoinToken, GetMachines, GetHosts, GetCatalog, PostRetry, PostJoin,
-	PutHost, GetAssignments, PostJobEnd,
+	PutHost, PostRenewal, GetAssignments, PostJobEnd,
 }
