@@ -60,7 +60,11 @@ func newOpenAPI() *cobra.Command {
 }
 
 func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
-	tls, err := c.Controller.TLS.Files().Server()
+	tls, err := c.Controller.TLS.Files().ServerLogging(log)
+	if err != nil {
+		return err
+	}
+	revocations, err := revocationsOf(c.Controller.TLS, log)
 	if err != nil {
 		return err
 	}
@@ -101,10 +105,26 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 		defer close(sessions)
 		service.RunSessions(ctx)
 	}()
-	err = controller.NewServer(service, log).Serve(ctx, listener, tls)
+	server := controller.NewServer(service, log)
+	server.RefuseRevoked(revocations)
+	err = server.Serve(ctx, listener, tls)
 	stop()
 	<-sessions
 	return err
+}
+
+// revocationsOf reads the list of revoked certificates. Without one that is sound
+// the controller does not start: it would let in whom it should not.
+func revocationsOf(files config.ServerTLS, log *slog.Logger) (controller.Revocations, error) {
+	if files.CRL == "" {
+		log.Warn("no certificate is refused as revoked, since controller.tls.crl names no list")
+		return nil, nil
+	}
+	list, err := pki.OpenRevocations(files.CRL, files.CA, time.Now, log)
+	if err != nil {
+		return nil, fmt.Errorf("controller.tls.crl: %w", err)
+	}
+	return list, nil
 }
 
 func now() cluster.Time { return cluster.TimeOf(time.Now()) }

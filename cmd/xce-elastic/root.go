@@ -46,7 +46,7 @@ func newRoot() *cobra.Command {
 		newSubmit(), newJobs(), newStatus(), newDemand(), newIdle(), newSession(), newSnapshot(), newLoans(), newReturn(), newExplain(), newOwned(),
 		newHosts(), newHost(), newTemplates(), newCatalog(), newChanges(),
 		newTrace(), newSimulate(),
-		provider, newConfig(), newCert(), newVersion(),
+		provider, newConfig(), newCA(), newCert(), newVersion(),
 	)
 	return root
 }
@@ -140,7 +140,7 @@ func logger(c *config.Config) *slog.Logger {
 
 // connect answers a client of the controller.
 func connect(c *config.Config) (*api.Client, error) {
-	tls, err := c.Peer.Files().Client()
+	tls, err := c.Peer.Files().ClientLogging(logger(c))
 	if err != nil {
 		return nil, err
 	}

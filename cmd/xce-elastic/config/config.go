@@ -64,10 +64,10 @@ type Provider struct {
 // Controller says where the controller serves and keeps its state, and with
 // which certificate; Address is where others reach it.
 type Controller struct {
-	Listen  string `json:"listen"`
-	Address string `json:"address"`
-	State   string `json:"state"`
-	TLS     TLS    `json:"tls"`
+	Listen  string    `json:"listen"`
+	Address string    `json:"address"`
+	State   string    `json:"state"`
+	TLS     ServerTLS `json:"tls"`
 	// CAKey is the key of the authority in TLS.CA, with which elastic hosts get
 	// their certificates; empty where there are none.
 	CAKey string `json:"ca_key"`
@@ -86,6 +86,18 @@ type TLS struct {
 
 // Files answers the files for the connection.
 func (t TLS) Files() pki.Files { return pki.Files(t) }
+
+// ServerTLS names the PEM files of the controller's side of a connection.
+type ServerTLS struct {
+	CA   string `json:"ca"`
+	Cert string `json:"cert"`
+	Key  string `json:"key"`
+	// CRL is the authority's list of revoked certificates; empty where none are refused.
+	CRL string `json:"crl"`
+}
+
+// Files answers the files for the connection.
+func (t ServerTLS) Files() pki.Files { return pki.Files{CA: t.CA, Cert: t.Cert, Key: t.Key} }
 
 // Temporal says where Temporal is. Further settings (TLS, API key) come from
 // TEMPORAL_ variables and profiles, as Temporal's own tools take them.
@@ -119,7 +131,7 @@ var rules = cluster.DefaultHostRules()
 var defaults = map[string]any{
 	"cluster.name": "", "cluster.session_interval": "5s",
 	"controller.listen": "127.0.0.1:7400", "controller.address": "https://127.0.0.1:7400", "controller.state": "controller.db",
-	"controller.ca_key": "", "controller.record": "", "controller.record_limit_mb": record.DefaultMost >> 20, "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key",
+	"controller.ca_key": "", "controller.record": "", "controller.record_limit_mb": record.DefaultMost >> 20, "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key", "controller.tls.crl": "",
 	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
 	"temporal.address": "", "temporal.namespace": "",
 	"policy.order": "fcfs", "policy.depth": 0,
@@ -175,7 +187,7 @@ func (c *Config) complete() {
 	} {
 		*path = resolve(base, *path)
 	}
-	for _, path := range []*string{&c.Controller.CAKey, &c.Controller.Record} {
+	for _, path := range []*string{&c.Controller.CAKey, &c.Controller.Record, &c.Controller.TLS.CRL} {
 		if *path != "" {
 			*path = resolve(base, *path)
 		}
