@@ -84,7 +84,7 @@ func (f Files) Client() (*tls.Config, error) { return f.ClientLogging(slog.New(s
 
 // ClientLogging is Client, and logs where a renewed certificate cannot be used.
 func (f Files) ClientLogging(log *slog.Logger) (*tls.Config, error) {
-	pair, err := f.pair(log)
+	present, err := f.Presenting(log)
 	if err != nil {
 		return nil, err
 	}
@@ -92,10 +92,17 @@ func (f Files) ClientLogging(log *slog.Logger) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13, RootCAs: pool,
-		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair.Get(), nil },
-	}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool, GetClientCertificate: present}, nil
+}
+
+// Presenting answers what a client presents its certificate with, to a server whose
+// authority is not ours. A renewed one is taken up with the next connection.
+func (f Files) Presenting(log *slog.Logger) (func(*tls.CertificateRequestInfo) (*tls.Certificate, error), error) {
+	pair, err := f.pair(log)
+	if err != nil {
+		return nil, err
+	}
+	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair.Get(), nil }, nil
 }
 
 // Anonymous answers the TLS configuration of a client that has no certificate

@@ -99,13 +99,6 @@ type ServerTLS struct {
 // Files answers the files for the connection.
 func (t ServerTLS) Files() pki.Files { return pki.Files{CA: t.CA, Cert: t.Cert, Key: t.Key} }
 
-// Temporal says where Temporal is. Further settings (TLS, API key) come from
-// TEMPORAL_ variables and profiles, as Temporal's own tools take them.
-type Temporal struct {
-	Address   string `json:"address"`
-	Namespace string `json:"namespace"`
-}
-
 // Agent is this machine as a host.
 type Agent struct {
 	Host     string `json:"host"`
@@ -133,7 +126,8 @@ var defaults = map[string]any{
 	"controller.listen": "127.0.0.1:7400", "controller.address": "https://127.0.0.1:7400", "controller.state": "controller.db",
 	"controller.ca_key": "", "controller.record": "", "controller.record_limit_mb": record.DefaultMost >> 20, "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key", "controller.tls.crl": "",
 	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
-	"temporal.address": "", "temporal.namespace": "",
+	"temporal.address": "", "temporal.namespace": "", "temporal.api_key_file": "", "temporal.codec.keys": "",
+	"temporal.tls.ca": "", "temporal.tls.cert": "", "temporal.tls.key": "", "temporal.tls.server_name": "",
 	"policy.order": "fcfs", "policy.depth": 0,
 	"hosts.max": rules.Max, "hosts.idle_time": rules.IdleTime.String(), "hosts.join_within": rules.JoinWithin.String(),
 	"hosts.max_lifetime": rules.MaxLifetime.String(), "hosts.suspect_after": rules.SuspectAfter.String(), "hosts.lost_after": rules.LostAfter.String(),
@@ -187,7 +181,10 @@ func (c *Config) complete() {
 	} {
 		*path = resolve(base, *path)
 	}
-	for _, path := range []*string{&c.Controller.CAKey, &c.Controller.Record, &c.Controller.TLS.CRL} {
+	for _, path := range []*string{
+		&c.Controller.CAKey, &c.Controller.Record, &c.Controller.TLS.CRL,
+		&c.Temporal.TLS.CA, &c.Temporal.TLS.Cert, &c.Temporal.TLS.Key, &c.Temporal.APIKeyFile, &c.Temporal.Codec.Keys,
+	} {
 		if *path != "" {
 			*path = resolve(base, *path)
 		}
