@@ -32,6 +32,8 @@ type Server struct {
 	log     *slog.Logger
 	mux     *http.ServeMux
 	api     huma.API
+	// revocations is nil where no list of them is kept.
+	revocations Revocations
 }
 
 // NewServer answers the API of a service.
@@ -57,6 +59,12 @@ type peerKey struct{}
 // further than to where a token lets in.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) {
 	defer s.logPanic(r)
+	letGo(w, r)
+	if why := s.outOfDate(r); why != "" {
+		w.Header().Set("Connection", "close")
+		http.Error(w, why, http.StatusUnauthorized)
+		return
+	}
 	peer, err := pki.PeerOf(r.TLS)
 	if err != nil && r.URL.Path != api.PostJoin.Path {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
@@ -347,6 +355,14 @@ func (s *Server) hostRoutes() {
 		joined, err := sv.JoinWithToken(ctx, in.Body)
 		return &body[api.Joined]{joined}, err
 	})
+	handle(s, api.PostRenewal, func(ctx context.Context, in *struct {
+		Host string `path:"host"`
+		Body api.RenewalRequest
+	},
+	) (*body[api.Renewed], error) {
+		renewed, err := sv.RenewCertificate(ctx, peerOf(ctx), in.Body)
+		return &body[api.Renewed]{renewed}, err
+	})
 	handle(s, api.GetAssignments, func(ctx context.Context, in *struct {
 		Host string `path:"host"`
 		Poll
@@ -372,8 +388,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 	server := &http.Server{
 		Handler: s.Handler(), TLSConfig: config,
 		ReadHeaderTimeout: 10 * time.Second, WriteTimeout: longestWait + 30*time.Second, IdleTimeout: 2 * time.Minute,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: noteBegin,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan error, 1)
 	go func() {

@@ -64,7 +64,11 @@ func newOpenAPI() *cobra.Command {
 }
 
 func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
-	tls, err := c.Controller.TLS.Files().Server()
+	tls, err := c.Controller.TLS.Files().ServerLogging(log)
+	if err != nil {
+		return err
+	}
+	revocations, err := revocationsOf(c.Controller.TLS, log)
 	if err != nil {
 		return err
 	}
@@ -111,7 +115,9 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 	var works sync.WaitGroup
 	works.Go(func() { service.RunSessions(ctx) })
 	works.Go(func() { service.Follow(ctx) })
-	err = controller.NewServer(service, log).Serve(ctx, listener, tls)
+	server := controller.NewServer(service, log)
+	server.RefuseRevoked(revocations)
+	err = server.Serve(ctx, listener, tls)
 	stop()
 	works.Wait()
 	return err
@@ -127,6 +133,20 @@ func controllerName(c *config.Config) (string, error) {
 		return "", fmt.Errorf("find the machine's name: %w; set controller.name", err)
 	}
 	return name, nil
+}
+
+// revocationsOf reads the list of revoked certificates. Without one that is sound
+// the controller does not start: it would let in whom it should not.
+func revocationsOf(files config.ServerTLS, log *slog.Logger) (controller.Revocations, error) {
+	if files.CRL == "" {
+		log.Warn("no certificate is refused as revoked, since controller.tls.crl names no list")
+		return nil, nil
+	}
+	list, err := pki.OpenRevocations(files.CRL, files.CA, time.Now, log)
+	if err != nil {
+		return nil, fmt.Errorf("controller.tls.crl: %w", err)
+	}
+	return list, nil
 }
 
 func now() cluster.Time { return cluster.TimeOf(time.Now()) }

@@ -370,6 +370,13 @@ func (c *Client) Join(ctx context.Context, host string, join JoinHost) error {
 	return c.call(ctx, PutHost, fill(PutHost.Path, "{host}", host), nil, join, nil)
 }
 
+// RenewCertificate answers another certificate, PEM, of the host that calls, for
+// the key of a PEM request.
+func (c *Client) RenewCertificate(ctx context.Context, host string, request string) (string, error) {
+	var r Renewed
+	return r.Certificate, c.call(ctx, PostRenewal, fill(PostRenewal.Path, "{host}", host), nil, RenewalRequest{Request: request}, &r)
+}
+
 // Assignments answers the jobs that a host should run as soon as they differ
 // from those at revision `after`, or after `wait`.
 func (c *Client) Assignments(ctx context.Context, host string, after int64, wait time.Duration) (Assignments, error) {

@@ -81,6 +81,7 @@ var (
 
 	PutHost        = Route{"join", http.MethodPut, "/v1/hosts/{host}", "Join the cluster as a host", []Role{HostRole}}
 	GetAssignments = Route{"assignments", http.MethodGet, "/v1/hosts/{host}/jobs", "Jobs that a host should run; waits for a change", []Role{HostRole}}
+	PostRenewal    = Route{"renew-certificate", http.MethodPost, "/v1/hosts/{host}/certificate", "Renew the certificate of a host that a provider made", []Role{HostRole}}
 	PostJobEnd     = Route{"job-end", http.MethodPost, "/v1/hosts/{host}/jobs/{id}/end", "Report a job's end", []Role{HostRole}}
 )
 
@@ -91,5 +92,5 @@ var Routes = []Route{
 	LoanIntend, LoanCommit, LoanRefuse, LoanFence, LoanRecall, LoanConfirm,
 	HostWrite, PostJoinToken, GetMachines, GetHosts, GetCatalog, PostRetry, PostJoin,
 	PostTend, GetLeases, PostMove,
-	PutHost, GetAssignments, PostJobEnd,
+	PutHost, PostRenewal, GetAssignments, PostJobEnd,
 }

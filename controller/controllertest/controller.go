@@ -30,6 +30,8 @@ type Controller struct {
 	// Certificates is the folder of the authority and of all certificates.
 	Certificates string
 	Authority    *pki.Authority
+	// Revocations, where there is one, is the list of certificates that are refused.
+	Revocations controller.Revocations
 
 	store   *store.Store
 	clients []*api.Client
@@ -61,6 +63,7 @@ func Open(tb testing.TB, state string, config controller.Config) *Controller {
 
 // forGood is longer than any test's clock goes.
 const forGood = 200 * 366 * 24 * cluster.Hour
+
 // OpenShared opens the service of one of several controllers, which go by the
 // time of their state.
 func OpenShared(tb testing.TB, address string, config controller.Config) *Controller {
@@ -114,7 +117,7 @@ func (c *Controller) serve(sessions bool) {
 	c.open()
 	if c.Address == "" {
 		c.Address = "127.0.0.1:0"
-		c.issueAuthority()
+		c.IssueAuthority()
 	}
 	listener, err := net.Listen("tcp", c.Address)
 	if err != nil {
@@ -128,6 +131,7 @@ func (c *Controller) serve(sessions bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var works sync.WaitGroup
 	server := controller.NewServer(c.Service, slog.New(slog.DiscardHandler))
+	server.RefuseRevoked(c.Revocations)
 	works.Go(func() { c.Service.Follow(ctx) })
 	works.Go(func() {
 		if err := server.Serve(ctx, listener, config); err != nil {
@@ -178,8 +182,12 @@ func (c *Controller) CloseStore() {
 	c.store = nil
 }
 
-func (c *Controller) issueAuthority() {
+// IssueAuthority makes the authority, which the first start does otherwise.
+func (c *Controller) IssueAuthority() {
 	c.TB.Helper()
+	if c.Authority != nil {
+		return
+	}
 	var err error
 	c.Certificates = c.TB.TempDir()
 	if c.Authority, err = pki.OpenAuthority(c.Certificates); err != nil {

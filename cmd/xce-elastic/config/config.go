@@ -70,10 +70,10 @@ type Provider struct {
 // which certificate; Address is where others reach it, or several with commas
 // between them.
 type Controller struct {
-	Listen  string `json:"listen"`
-	Address string `json:"address"`
-	State   string `json:"state"`
-	TLS     TLS    `json:"tls"`
+	Listen  string    `json:"listen"`
+	Address string    `json:"address"`
+	State   string    `json:"state"`
+	TLS     ServerTLS `json:"tls"`
 	// Name is this controller's among those that share the state; empty stands for
 	// the machine's name. SessionLease is for how long one that gives no sign keeps
 	// the right to run sessions.
@@ -98,15 +98,17 @@ type TLS struct {
 // Files answers the files for the connection.
 func (t TLS) Files() pki.Files { return pki.Files(t) }
 
-// Temporal says where Temporal is. Further settings (TLS, API key) come from
-// TEMPORAL_ variables and profiles, as Temporal's own tools take them.
-type Temporal struct {
-	Address   string `json:"address"`
-	Namespace string `json:"namespace"`
-	// Versioning has Temporal route workflows by the program's build, so that a new
-	// one is tried on a part of them first.
-	Versioning bool `json:"versioning"`
+// ServerTLS names the PEM files of the controller's side of a connection.
+type ServerTLS struct {
+	CA   string `json:"ca"`
+	Cert string `json:"cert"`
+	Key  string `json:"key"`
+	// CRL is the authority's list of revoked certificates; empty where none are refused.
+	CRL string `json:"crl"`
 }
+
+// Files answers the files for the connection.
+func (t ServerTLS) Files() pki.Files { return pki.Files{CA: t.CA, Cert: t.Cert, Key: t.Key} }
 
 // Agent is this machine as a host.
 type Agent struct {
@@ -137,9 +139,10 @@ var defaults = map[string]any{
 	"cluster.name": "", "cluster.session_interval": "5s",
 	"controller.listen": "127.0.0.1:7400", "controller.address": "https://127.0.0.1:7400", "controller.state": "controller.db",
 	"controller.name": "", "controller.session_lease": "5s",
-	"controller.ca_key": "", "controller.record": "", "controller.record_limit_mb": record.DefaultMost >> 20, "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key",
+	"controller.ca_key": "", "controller.record": "", "controller.record_limit_mb": record.DefaultMost >> 20, "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key", "controller.tls.crl": "",
 	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
-	"temporal.address": "", "temporal.namespace": "", "temporal.versioning": false,
+	"temporal.address": "", "temporal.namespace": "", "temporal.api_key_file": "", "temporal.codec.keys": "", "temporal.versioning": false,
+	"temporal.tls.ca": "", "temporal.tls.cert": "", "temporal.tls.key": "", "temporal.tls.server_name": "",
 	"leases.time_to_live": leases.TimeToLive.String(), "leases.settle": leases.Settle.String(), "provisioner.health": "",
 	"policy.order": "fcfs", "policy.depth": 0,
 	"hosts.max": rules.Max, "hosts.idle_time": rules.IdleTime.String(), "hosts.join_within": rules.JoinWithin.String(),
@@ -200,7 +203,10 @@ func (c *Config) complete() {
 	} {
 		*path = resolve(base, *path)
 	}
-	for _, path := range []*string{&c.Controller.CAKey, &c.Controller.Record} {
+	for _, path := range []*string{
+		&c.Controller.CAKey, &c.Controller.Record, &c.Controller.TLS.CRL,
+		&c.Temporal.TLS.CA, &c.Temporal.TLS.Cert, &c.Temporal.TLS.Key, &c.Temporal.APIKeyFile, &c.Temporal.Codec.Keys,
+	} {
 		if *path != "" {
 			*path = resolve(base, *path)
 		}
