@@ -18,6 +18,8 @@ type Lease struct {
 	Since Time `json:"since"`
 	// MoveTo is who is to have it next: the holder ends what it does, and gives it up.
 	MoveTo string `json:"move_to,omitempty"`
+	// Left is who gave it up last, while it is free: others are asked first.
+	Left string `json:"left,omitempty"`
 	// Pinned tells that an operator chose who has it, or is to have it.
 	Pinned bool `json:"pinned,omitempty"`
 }

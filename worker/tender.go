@@ -196,13 +196,15 @@ func (t *tender) keep(l api.HeldLease, until time.Time) {
 func (t *tender) begin(l api.HeldLease, until time.Time) {
 	m := &manned{held: hold(api.Claim{Provider: l.Provider, Epoch: l.Epoch}, until, t.guard), left: make(chan struct{})}
 	p, err := t.man(m.held)
-	if err != nil {
+	t.posts[l.Provider] = m
+	if err != nil { // it is given up, so that another may try
 		t.log.Error("cannot act for provider", "provider", l.Provider, "error", err)
 		m.lose()
+		m.leaving = true
+		close(m.left)
 		return
 	}
 	m.post = p
-	t.posts[l.Provider] = m
 	t.log.Info("lease held", "provider", l.Provider, "epoch", l.Epoch)
 	t.changed()
 	// Whatever ends the lease, be it the timer or a refused change, ends the post.

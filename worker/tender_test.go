@@ -73,6 +73,7 @@ type station struct {
 	mans   []*held
 	stop   func()
 	leaves time.Duration // what a post takes to leave, if its lease lasts
+	broken bool          // it cannot act
 }
 
 // noGuard guards nothing.
@@ -115,6 +116,9 @@ func newStation(t *testing.T, a *authority, name string) *station {
 		man: func(lease *held) (post, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			if s.broken {
+				return nil, errors.New("the script is gone")
+			}
 			s.mans = append(s.mans, lease)
 			return testPost{s, lease}, nil
 		},
@@ -266,6 +270,23 @@ func TestAStopThatTakesTooLongEndsWhatRuns(t *testing.T) {
 		synctest.Wait()
 		if len(a.book.Provisioners) != 0 {
 			t.Errorf("who stopped is still there: %+v", a.book.Provisioners)
+		}
+	})
+}
+
+func TestWhoCannotActGivesTheLeaseToAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &authority{book: lease.Book{Providers: []string{"p"}}}
+		s := newStation(t, a, "a")
+		s.mu.Lock()
+		s.broken = true
+		s.mu.Unlock()
+		defer s.stop()
+		other := newStation(t, a, "b")
+		defer other.stop()
+		pass(time.Minute)
+		if len(other.acts()) != 1 {
+			t.Errorf("no one acts for p: %+v", a.book.Leases)
 		}
 	})
 }

@@ -163,6 +163,9 @@ func newTender(options Options, temporal client.Client, fatal fatal) *tender {
 	}
 	t.man = func(lease *held) (post, error) {
 		i := slices.IndexFunc(options.Providers, func(p Provider) bool { return p.Name == lease.Provider })
+		if i < 0 {
+			return nil, fmt.Errorf("provider %s is not one of this provisioner's", lease.Provider)
+		}
 		return manProvider(options, temporal, options.Providers[i], lease, fatal)
 	}
 	return t

@@ -58,7 +58,7 @@ func (b *Book) Tend(call Call, now cluster.Time, rules cluster.LeaseRules) ([]Ch
 	}
 	for _, provider := range call.Gives {
 		if l := w.lease(provider); l != nil && l.Holder == call.Name {
-			w.end(l, call.Name+" gave it up")
+			w.end(l, call.Name, call.Name+" gave it up")
 		}
 	}
 	if call.Stops {
@@ -167,7 +167,7 @@ func (w *work) bury() {
 func (w *work) leave(name, why string) {
 	for i := range w.Leases {
 		if l := &w.Leases[i]; l.Holder == name {
-			w.end(l, name+" "+why)
+			w.end(l, "", name+" "+why)
 		}
 	}
 	if i, found := w.find(name); found {
@@ -203,10 +203,11 @@ func (w *work) put(l *cluster.Lease, after cluster.Lease, why string) {
 	}
 }
 
-// end makes a lease free. Where it was to be moved, it still is.
-func (w *work) end(l *cluster.Lease, why string) {
+// end makes a lease free; `left` is who is to be asked last. Where it was to be
+// moved, it still is.
+func (w *work) end(l *cluster.Lease, left, why string) {
 	after := *l
-	after.Holder, after.Instance, after.Since = "", "", w.now
+	after.Holder, after.Instance, after.Since, after.Left = "", "", w.now, left
 	if after.MoveTo == "" {
 		after.Pinned = false
 	}
@@ -222,9 +223,9 @@ func (w *work) mend() {
 		switch {
 		case l.Holder == "":
 		case !slices.Contains(w.Providers, l.Provider):
-			w.end(l, "the configuration has the provider no more")
+			w.end(l, "", "the configuration has the provider no more")
 		case held && !holder.MayOwn(l.Provider):
-			w.end(l, l.Holder+" may not act for it any more")
+			w.end(l, "", l.Holder+" may not act for it any more")
 		}
 		to, there := w.provisioner(l.MoveTo)
 		if l.MoveTo != "" && (!there || to.Leaving || !to.MayOwn(l.Provider)) {
@@ -243,7 +244,7 @@ func (w *work) hand(call Call) {
 		if l.Holder != "" {
 			continue
 		}
-		next := cmp.Or(l.MoveTo, w.best(provider, load))
+		next := cmp.Or(l.MoveTo, w.best(*l, load))
 		if next == "" {
 			continue
 		}
@@ -252,7 +253,7 @@ func (w *work) hand(call Call) {
 		}
 		if next == call.Name {
 			after := *l
-			after.Holder, after.Instance, after.Epoch, after.Since, after.MoveTo = call.Name, call.Instance, l.Epoch+1, w.now, ""
+			after.Holder, after.Instance, after.Epoch, after.Since, after.MoveTo, after.Left = call.Name, call.Instance, l.Epoch+1, w.now, "", ""
 			w.put(l, after, "acts for it from now on")
 		}
 	}
@@ -270,19 +271,22 @@ func (w *work) load() map[string]int {
 }
 
 // best answers who should have a free lease.
-func (w *work) best(provider string, load map[string]int) string {
+func (w *work) best(l cluster.Lease, load map[string]int) string {
 	best, found := cluster.Provisioner{}, false
 	for _, p := range w.Provisioners {
-		if p.MayOwn(provider) && !p.Leaving && (!found || w.better(p, best, provider, load)) {
+		if p.MayOwn(l.Provider) && !p.Leaving && (!found || better(p, best, l, load)) {
 			best, found = p, true
 		}
 	}
 	return best.Name
 }
 
-func (w *work) better(a, b cluster.Provisioner, provider string, load map[string]int) bool {
-	if a.Favours(provider) != b.Favours(provider) {
-		return a.Favours(provider)
+func better(a, b cluster.Provisioner, l cluster.Lease, load map[string]int) bool {
+	switch {
+	case (a.Name == l.Left) != (b.Name == l.Left):
+		return b.Name == l.Left
+	case a.Favours(l.Provider) != b.Favours(l.Provider):
+		return a.Favours(l.Provider)
 	}
 	return load[a.Name] < load[b.Name]
 }
