@@ -19,10 +19,12 @@ import (
 	"go.temporal.io/api/proxy"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/starter/codec"
+	"xce.internal/elastic/workflows"
 )
 
 // privately is the brisk cluster with a Temporal server that demands certificates,
@@ -164,6 +166,9 @@ func TestAFarmWorksWhereTemporalDemandsCertificatesAndReadsNothing(t *testing.T)
 		t.Errorf("the payloads of %d histories by key are %v", len(all), count)
 	}
 	t.Logf("payloads of %d histories by key: %v", len(all), count)
+	if details := encodingOfDetails(t, c); details != "binary/encrypted" {
+		t.Errorf("the details of the provider's story are %q", details)
+	}
 	f.refusesStrangers(t)
 
 	f.does(t, "simulate record-histories --out "+f.path("record"))
@@ -172,6 +177,20 @@ func TestAFarmWorksWhereTemporalDemandsCertificatesAndReadsNothing(t *testing.T)
 	if text, err := os.ReadFile(f.path("log/worker.log")); err != nil || strings.Contains(string(text), "level=ERROR") {
 		t.Errorf("the provisioner's log: %s %v", text, err)
 	}
+}
+
+// encodingOfDetails answers how Temporal is told what a story shows of itself.
+func encodingOfDetails(t *testing.T, c client.Client) string {
+	t.Helper()
+	answer, err := c.QueryWorkflow(t.Context(), workflows.ProviderID(poolName), "", "__temporal_workflow_metadata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw converter.RawValue
+	if err := answer.Get(&raw); err != nil {
+		t.Fatal(err)
+	}
+	return string(raw.Payload().GetMetadata()[converter.MetadataEncoding])
 }
 
 // refusesStrangers checks that Temporal lets no one in without a certificate.
