@@ -81,3 +81,17 @@ func TestHelpGoesToStderr(t *testing.T) {
 	}
 	wantAll(t, usage.String(), "-search-attribute", "-ready-file", "-ui-port")
 }
+
+func TestCertificatesAreGivenTogether(t *testing.T) {
+	for args, works := range map[string]bool{
+		"": true, "--tls-ca a --tls-cert b --tls-key c": true, "--tls-ca a": false, "--tls-cert b --tls-key c": false, "--tls-ca a --tls-cert b": false,
+	} {
+		opts, err := parseOptions(strings.Fields(args), io.Discard)
+		if (err == nil) != works || err != nil && !strings.Contains(err.Error(), "go together") {
+			t.Errorf("%q: %v", args, err)
+		}
+		if works && opts.security.on() != (args != "") {
+			t.Errorf("%q gives %+v", args, opts.security)
+		}
+	}
+}

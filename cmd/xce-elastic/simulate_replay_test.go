@@ -3,6 +3,7 @@ package main
 import (
 	"compress/gzip"
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
+	"go.temporal.io/api/proxy"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -102,6 +104,32 @@ func TestHistoriesAreDownloadedAndReplayed(t *testing.T) {
 	prints(t, []string{"simulate", "--replay", folder}, `stories +2 +2 +0 +0\n`, `steps of stories +\d\d +\d\d +0 +0\n`, `Every decision of the record is the one that this program makes\.`)
 	prints(t, []string{"simulate", "--replay", folder, "-o", "json"}, `"name": "stories",\s+"replayed": 2,\s+"same": 2`, `"differences": \[\]`)
 	refuses(t, []string{"simulate", "record-histories", "--out", folder}, `--out: .*histories is there already; name another folder, or remove it`)
+}
+
+func TestHistoriesThatAreEncryptedAreReplayedWithTheirKeys(t *testing.T) {
+	a, folder := newArchive(t), t.TempDir()
+	keys := filepath.Join(folder, "codec.keys")
+	say(t, "codec keygen --file "+keys)
+	c, err := payloadCodec(keys, defaultNamespace, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range a.stories {
+		err := proxy.VisitPayloads(t.Context(), h, proxy.VisitPayloadsOptions{
+			SkipSearchAttributes: true,
+			Visitor: func(_ *proxy.VisitPayloadsContext, ps []*common.Payload) ([]*common.Payload, error) {
+				return c.Encode(ps)
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	alone(t)
+	t.Setenv("XCE_CONFIG", fileOf(t, "farm.yaml", simulatedFarm))
+	say(t, "simulate record-histories --quiet --out "+folder)
+	prints(t, []string{"simulate", "--replay", folder, "--codec-keys", keys}, `stories +2 +2 +0 +0\n`)
+	refuses(t, []string{"simulate", "--replay", folder}, `no keys are given; name their file, .*name the file of the keys with --codec-keys`)
 }
 
 func TestADifferenceIsShownAndIsAnError(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/sqlitedialect"
@@ -133,10 +134,23 @@ func claim(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("state file %s: its folder must exist and be writable: %w", path, err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := flock(lock); err != nil {
 		return nil, errors.Join(fmt.Errorf("state file %s is in use by another controller; stop it, or name another file: %w", path, err), lock.Close())
 	}
 	return lock, nil
+}
+
+// handover is how long one that ends just now is waited for: its last child may
+// hold the lock a moment longer.
+const handover = time.Second
+
+func flock(file *os.File) error {
+	for end := time.Now().Add(handover); ; time.Sleep(handover / 20) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // check refuses a file that is there but is no sound, writable database.

@@ -59,6 +59,8 @@ type example struct {
 	Units, Hold int64
 	// Hosts are flags of `local init`; none where no host is made.
 	Hosts []string
+	// Server are further flags of the Temporal server.
+	Server []string
 }
 
 //go:embed cluster.yaml
@@ -249,7 +251,7 @@ func (f *farm) startTemporal(ctx context.Context) error {
 	}
 	ready := f.path("temporal.json")
 	args := []string{"--db", f.path("temporal.db"), "--namespace", f.Temporal.Namespace, "--ready-file", ready}
-	args = append(args, f.temporalPorts()...)
+	args = append(append(args, f.temporalPorts()...), f.Server...)
 	for _, a := range workflows.SearchAttributes {
 		args = append(args, "--search-attribute", a)
 	}
