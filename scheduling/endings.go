@@ -7,62 +7,91 @@ import (
 	"xce.internal/elastic/cluster"
 )
 
-// ending is what is given back at a time.
-type ending struct {
-	at    cluster.Time
-	units []int64
-}
+// endings are what is given back of one host or one pool, in the order of time. Each is a
+// time and then its units. Of several that give back the same at one time, which one is
+// taken out makes no difference.
+type endings struct{ rows []int64 }
 
-// endings are those of one host or one pool, in the order of time.
-type endings []ending
+// row is where the i-th is, of so many units.
+func (all *endings) row(i, dims int) []int64 { return all.rows[i*(dims+1) : (i+1)*(dims+1)] }
+
+// count answers how many there are.
+func (all *endings) count(dims int) int { return len(all.rows) / (dims + 1) }
+
+// at answers when the i-th gives back.
+func (all *endings) at(i, dims int) cluster.Time { return cluster.Time(all.rows[i*(dims+1)]) }
+
+// of answers what the i-th gives back.
+func (all *endings) of(i, dims int) []int64 { return all.row(i, dims)[1:] }
+
+// append adds one that is not before any other.
+func (all *endings) append(at cluster.Time, units []int64) {
+	all.rows = append(append(all.rows, int64(at)), units...)
+}
 
 // add puts one where it belongs, after those of the same time.
 func (all *endings) add(at cluster.Time, units []int64) {
-	i, j := 0, len(*all)
+	dims := len(units)
+	i := all.from(at+1, dims)
+	all.append(at, units)
+	if last := all.count(dims) - 1; i < last {
+		copy(all.rows[(i+1)*(dims+1):], all.rows[i*(dims+1):last*(dims+1)])
+		all.rows[i*(dims+1)] = int64(at)
+		copy(all.of(i, dims), units)
+	}
+}
+
+// from answers the first one at or after t.
+func (all *endings) from(t cluster.Time, dims int) int {
+	i, j := 0, all.count(dims)
 	for i < j {
-		if m := (i + j) / 2; (*all)[m].at <= at {
+		if m := (i + j) / 2; all.at(m, dims) < t {
 			i = m + 1
 		} else {
 			j = m
 		}
 	}
-	*all = slices.Insert(*all, i, ending{at, units})
+	return i
 }
 
-// remove takes one out, and tells whether it was there. Of several that give back the
-// same, which one makes no difference.
+// remove takes one out, and tells whether it was there.
 func (all *endings) remove(at cluster.Time, units []int64) bool {
-	i, _ := slices.BinarySearchFunc(*all, at, func(e ending, at cluster.Time) int { return cmp.Compare(e.at, at) })
-	for ; i < len(*all) && (*all)[i].at == at; i++ {
-		if &(*all)[i].units[0] == &units[0] {
-			*all = slices.Delete(*all, i, i+1)
+	dims := len(units)
+	for i := all.from(at, dims); i < all.count(dims) && all.at(i, dims) == at; i++ {
+		if slices.Equal(all.of(i, dims), units) {
+			all.delete(i, dims)
 			return true
 		}
 	}
 	return false
 }
 
+// delete takes the i-th out.
+func (all *endings) delete(i, dims int) {
+	all.rows = append(all.rows[:i*(dims+1)], all.rows[(i+1)*(dims+1):]...)
+}
+
+// clear takes all out.
+func (all *endings) clear() { all.rows = all.rows[:0] }
+
 // listEndings lists anew what all running jobs will give back.
 func (e *Engine) listEndings() {
 	for i := range e.hosts {
-		e.hosts[i].ends = nil
+		e.hosts[i].ends.clear()
 	}
 	e.uses = make([]endings, len(e.resources))
-	for i := range e.runs {
-		r := &e.runs[i]
+	runs := make([]*run, len(e.running.all))
+	for i := range runs {
+		runs[i] = &e.running.all[i]
+	}
+	slices.SortFunc(runs, func(a, b *run) int { return cmp.Compare(a.ends, b.ends) })
+	for _, r := range runs {
 		for _, h := range r.hosts {
-			e.hosts[h].ends = append(e.hosts[h].ends, ending{r.ends, r.need})
+			e.hosts[h].ends.append(r.ends, r.need)
 		}
 		for _, n := range r.tokens() {
-			e.uses[n.pool] = append(e.uses[n.pool], ending{r.ends, n.one})
+			e.uses[n.pool].append(r.ends, n.one)
 		}
-	}
-	byTime := func(a, b ending) int { return cmp.Compare(a.at, b.at) }
-	for i := range e.hosts {
-		slices.SortFunc(e.hosts[i].ends, byTime)
-	}
-	for i := range e.uses {
-		slices.SortFunc(e.uses[i], byTime)
 	}
 }
 

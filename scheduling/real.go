@@ -50,7 +50,7 @@ func (s *session) sleep(c *class) {
 // wake looks after the start of a job for classes that lacked tokens only, and
 // now lack a host too: the next of their jobs, in order, lets no other pass.
 func (s *session) wake(started entry) {
-	for _, h := range s.e.runs[len(s.e.runs)-1].hosts {
+	for _, h := range s.e.running.all[len(s.e.running.all)-1].hosts {
 		if int(h) >= len(s.sleepers) {
 			continue
 		}
@@ -176,10 +176,7 @@ func (s *session) start(c *class, choice int32) {
 			l.begin(n.one, r.ends, e.uses[n.pool])
 		}
 	}
-	if e.runIndex != nil {
-		e.runIndex[r.key] = int32(len(e.runs))
-	}
-	e.runs = append(e.runs, r)
+	e.running.add(r)
 	started.Hosts = s.names[first:len(s.names):len(s.names)]
 	s.starts = append(slab(s.starts, 1), started)
 	e.waiting--

@@ -192,18 +192,18 @@ func (e *Engine) forgetClasses() {
 			return c.forgotten
 		})
 	}
-	if len(e.footprints) < many+2*(len(e.classIndex)+e.lineup.count+len(e.runs)) {
+	if len(e.footprints) < many+2*(len(e.classIndex)+e.lineup.count+len(e.running.all)) {
 		return
 	}
-	used := make(map[*footprint]bool, len(e.classIndex)+e.lineup.count+len(e.runs))
+	used := make(map[*footprint]bool, len(e.classIndex)+e.lineup.count+len(e.running.all))
 	for c := range e.lineup.all() {
 		used[c.footprint] = true
 	}
 	for _, c := range e.classIndex {
 		used[c.footprint] = true
 	}
-	for i := range e.runs {
-		used[e.runs[i].footprint] = true
+	for i := range e.running.all {
+		used[e.running.all[i].footprint] = true
 	}
 	maps.DeleteFunc(e.footprints, func(_ string, f *footprint) bool { return !used[f] })
 }
@@ -227,8 +227,8 @@ func (e *Engine) alive() map[int64]bool {
 	for i := range e.held {
 		see(e.held[i].ID)
 	}
-	for i := range e.runs {
-		see(e.runs[i].key.job)
+	for i := range e.running.all {
+		see(e.running.all[i].key.job)
 	}
 	for c := range e.lineup.all() {
 		for _, entry := range c.queue[c.head:] {

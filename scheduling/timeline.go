@@ -39,10 +39,8 @@ func (l *timeline) open(session uint64, now cluster.Time, free []int64, ends end
 	l.session, l.dims = session, len(free)
 	l.at, l.free = append(l.at[:0], now), append(l.free[:0], free...)
 	l.reach, l.firstDip, l.lastDip = now, noEnd, now
-	l.ends, l.next, l.later = ends, 0, l.later[:0]
-	for l.next < len(ends) && ends[l.next].at <= now {
-		l.next++
-	}
+	l.later.clear()
+	l.ends, l.next = ends, ends.from(now+1, l.dims)
 	l.overdue = l.next
 }
 
@@ -51,14 +49,14 @@ func (l *timeline) step(i int) []int64 { return l.free[i*l.dims : (i+1)*l.dims] 
 // due answers when the next is given back that is in no step yet.
 func (l *timeline) due() cluster.Time {
 	at := noEnd
-	if l.next < len(l.ends) {
-		at = min(l.ends[l.next].at, forever)
+	if l.next < l.ends.count(l.dims) {
+		at = min(l.ends.at(l.next, l.dims), forever)
 	}
 	if l.overdue > 0 {
 		at = min(at, l.at[0].Add(overtime))
 	}
-	if len(l.later) > 0 {
-		at = min(at, l.later[0].at)
+	if l.later.count(l.dims) > 0 {
+		at = min(at, l.later.at(0, l.dims))
 	}
 	return at
 }
@@ -73,18 +71,18 @@ func (l *timeline) extend() bool {
 	l.at = append(l.at, l.reach)
 	l.free = append(l.free, l.step(last)...)
 	free := l.step(last + 1)
-	for ; l.next < len(l.ends) && min(l.ends[l.next].at, forever) == l.reach; l.next++ {
-		add(free, l.ends[l.next].units, 1)
+	for ; l.next < l.ends.count(l.dims) && min(l.ends.at(l.next, l.dims), forever) == l.reach; l.next++ {
+		add(free, l.ends.of(l.next, l.dims), 1)
 	}
 	if l.overdue > 0 && l.at[0].Add(overtime) == l.reach {
 		for i := range l.overdue {
-			add(free, l.ends[i].units, 1)
+			add(free, l.ends.of(i, l.dims), 1)
 		}
 		l.overdue = 0
 	}
-	for len(l.later) > 0 && l.later[0].at == l.reach {
-		add(free, l.later[0].units, 1)
-		l.later = l.later[:copy(l.later, l.later[1:])]
+	for l.later.count(l.dims) > 0 && l.later.at(0, l.dims) == l.reach {
+		add(free, l.later.of(0, l.dims), 1)
+		l.later.delete(0, l.dims)
 	}
 	return true
 }
