@@ -13,6 +13,7 @@ import (
 // running is a job that runs.
 type running struct {
 	job         int // its place in the trace
+	shape       *shape
 	run         uint16
 	hosts       []*host
 	alternative int64
@@ -32,8 +33,10 @@ type shape struct {
 	tokens []tokens
 	// impossible tells that they can never run in this cluster.
 	impossible bool
-	// likes are what the engine knows of them, by time limit.
+	// likes are what the engine knows of them, by time limit; like is that of the last one.
 	likes map[cluster.Duration]*scheduling.Like
+	like  *scheduling.Like
+	limit cluster.Duration // of the last one
 	// cause is what one of them was told last that it waits for.
 	cause uint16
 }
@@ -113,6 +116,9 @@ func (s *simulator) queue(i int, sh *shape) {
 
 // likeOf answers what a job has in common with those of its shape and time limit.
 func (s *simulator) likeOf(job *trace.Job, sh *shape) *scheduling.Like {
+	if sh.like != nil && sh.limit == job.Limit {
+		return sh.like
+	}
 	like := sh.likes[job.Limit]
 	if like == nil {
 		spec := job.Shape.JobSpec
@@ -120,6 +126,7 @@ func (s *simulator) likeOf(job *trace.Job, sh *shape) *scheduling.Like {
 		like = s.engine.Like(cluster.Job{JobSpec: spec, State: cluster.JobWaiting})
 		sh.likes[job.Limit] = like
 	}
+	sh.like, sh.limit = like, job.Limit
 	return like
 }
 
@@ -128,7 +135,7 @@ func (s *simulator) start(st *scheduling.Start) {
 	i := int(st.Job) - 1
 	job, out := &s.jobs[i], &s.result.Outcomes[i]
 	r := s.takeRunning()
-	r.job, r.run, r.alternative = i, out.Requeues, st.Alternative
+	r.job, r.shape, r.run, r.alternative = i, s.shapes[job.Shape], out.Requeues, st.Alternative
 	for _, name := range st.Hosts {
 		h := s.hosts[name]
 		r.hosts = append(r.hosts, h)
@@ -139,10 +146,10 @@ func (s *simulator) start(st *scheduling.Start) {
 		s.loaded(h)
 	}
 	s.takeTokens(r, 1)
-	for _, t := range s.shapes[job.Shape].tokens {
+	for _, t := range r.shape.tokens {
 		t.waiting -= t.units
 	}
-	s.waited(i)
+	s.waited(i, r.shape)
 	out.Start, out.State = s.now, Running
 	s.alive++
 	if out.Requeues == 0 {
@@ -188,15 +195,14 @@ func (s *simulator) forget(r *running) {
 
 // takeTokens counts what a job takes of shared resources (by is 1), or gives back (by is -1).
 func (s *simulator) takeTokens(r *running, by int64) {
-	sh := s.jobs[r.job].Shape
 	if r.alternative == 0 {
-		for _, t := range s.shapes[sh].tokens {
+		for _, t := range r.shape.tokens {
 			t.account.InUse += by * t.units
 			s.resourceUsed(t.resource)
 		}
 		return
 	}
-	taken := sh.TokensTaken(r.alternative)
+	taken := s.jobs[r.job].Shape.TokensTaken(r.alternative)
 	for _, name := range slices.Sorted(maps.Keys(taken)) {
 		res := s.resourceIndex[name]
 		res.account.InUse += by * taken[name]
@@ -278,6 +284,6 @@ func (s *simulator) requeue(r *running) {
 	out := &s.result.Outcomes[r.job]
 	out.Requeues = min(out.Requeues, math.MaxUint16-1) + 1
 	out.Start = 0
-	s.waits[r.job] = &wait{cause: notAskedCause, since: s.now}
-	s.queue(r.job, s.shapes[s.jobs[r.job].Shape])
+	s.newWait(r.job, notAskedCause, s.now)
+	s.queue(r.job, r.shape)
 }
