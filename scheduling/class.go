@@ -173,8 +173,8 @@ func (c *class) takes(kind int32, size []int64) bool {
 // empty tells whether no job of the class waits.
 func (c *class) empty() bool { return c.head == len(c.queue) }
 
-// add queues a job.
-func (c *class) add(e entry) {
+// add queues a job, and tells whether it is the first now.
+func (c *class) add(e entry) (first bool) {
 	if c.empty() {
 		c.queue, c.head = c.queue[:0], 0
 	}
@@ -187,10 +187,11 @@ func (c *class) add(e entry) {
 	c.waiting += e.count
 	if n := len(c.queue); n == c.head || c.queue[n-1].before(e) {
 		c.queue = append(c.queue, e)
-		return
+		return n == c.head
 	}
 	i, _ := slices.BinarySearchFunc(c.queue[c.head:], e, compareEntries)
 	c.queue = slices.Insert(c.queue, c.head+i, e)
+	return i == 0
 }
 
 // reset makes the class ready for a pass on real capacity.

@@ -1,78 +1,138 @@
 package scheduling
 
 import (
-	"cmp"
 	"slices"
 
 	"xce.internal/elastic/cluster"
 )
 
 // endings are what is given back of one host or one pool, in the order of time. Each is a
-// time and then its units. Of several that give back the same at one time, which one is
-// taken out makes no difference.
-type endings struct{ rows []int64 }
-
-// row is where the i-th is, of so many units.
-func (all *endings) row(i, dims int) []int64 { return all.rows[i*(dims+1) : (i+1)*(dims+1)] }
-
-// count answers how many there are.
-func (all *endings) count(dims int) int { return len(all.rows) / (dims + 1) }
-
-// at answers when the i-th gives back.
-func (all *endings) at(i, dims int) cluster.Time { return cluster.Time(all.rows[i*(dims+1)]) }
-
-// of answers what the i-th gives back.
-func (all *endings) of(i, dims int) []int64 { return all.row(i, dims)[1:] }
-
-// append adds one that is not before any other.
-func (all *endings) append(at cluster.Time, units []int64) {
-	all.rows = append(append(all.rows, int64(at)), units...)
+// row: a time and then its units. The rows stand in blocks, so that one more or less moves
+// few others. Of several that give back the same at one time, which one is taken out makes
+// no difference.
+type endings struct {
+	dims   int
+	blocks [][]int64 // none is empty but an only one
 }
 
-// add puts one where it belongs, after those of the same time.
-func (all *endings) add(at cluster.Time, units []int64) {
-	dims := len(units)
-	i := all.from(at+1, dims)
-	all.append(at, units)
-	if last := all.count(dims) - 1; i < last {
-		copy(all.rows[(i+1)*(dims+1):], all.rows[i*(dims+1):last*(dims+1)])
-		all.rows[i*(dims+1)] = int64(at)
-		copy(all.of(i, dims), units)
+// mostEndings is when a block is divided.
+const mostEndings = 128
+
+// place is where a row begins in a block, or the end where there is none.
+type place struct{ block, row int }
+
+// width is how many numbers a row has.
+func (all *endings) width() int { return all.dims + 1 }
+
+// has tells whether the place is not the end.
+func (all *endings) has(p place) bool { return p.block < len(all.blocks) }
+
+// at answers when the one at a place gives back.
+func (all *endings) at(p place) cluster.Time { return cluster.Time(all.blocks[p.block][p.row]) }
+
+// units answers what it gives back.
+func (all *endings) units(p place) []int64 {
+	return all.blocks[p.block][p.row+1 : p.row+all.width()]
+}
+
+// begin answers the place of the first.
+func (all *endings) begin() place { return all.settled(place{}) }
+
+// end answers the place behind the last.
+func (all *endings) end() place { return place{block: len(all.blocks)} }
+
+// next answers the place after one.
+func (all *endings) next(p place) place {
+	p.row += all.width()
+	return all.settled(p)
+}
+
+// settled answers the begin of the next block in place of the end of one.
+func (all *endings) settled(p place) place {
+	if all.has(p) && p.row == len(all.blocks[p.block]) {
+		return place{block: p.block + 1}
 	}
+	return p
 }
 
-// from answers the first one at or after t.
-func (all *endings) from(t cluster.Time, dims int) int {
-	i, j := 0, all.count(dims)
-	for i < j {
-		if m := (i + j) / 2; all.at(m, dims) < t {
+// from answers the place of the first one at or after t.
+func (all *endings) from(t cluster.Time) place { return all.settled(all.behind(t)) }
+
+// behind answers the place behind all that are before t, in the last block that has one.
+func (all *endings) behind(t cluster.Time) place {
+	i, j := 1, len(all.blocks)
+	for i < j { // the first block, but for the very first, that does not begin before t
+		if m := (i + j) / 2; all.at(place{block: m}) < t {
 			i = m + 1
 		} else {
 			j = m
 		}
 	}
-	return i
+	p := place{block: i - 1}
+	if !all.has(p) {
+		return p
+	}
+	b, n := all.blocks[p.block], all.width()
+	i, j = 0, len(b)/n
+	for i < j { // its first row that is not before t
+		if m := (i + j) / 2; cluster.Time(b[m*n]) < t {
+			i = m + 1
+		} else {
+			j = m
+		}
+	}
+	p.row = i * n
+	return p
+}
+
+// add puts one where it belongs, after those of the same time.
+func (all *endings) add(at cluster.Time, units []int64) {
+	all.dims = len(units)
+	if len(all.blocks) == 0 {
+		all.blocks = append(all.blocks, nil)
+	}
+	p, n := all.behind(at+1), all.width()
+	b := append(append(all.blocks[p.block], int64(at)), units...)
+	if p.row < len(b)-n {
+		copy(b[p.row+n:], b[p.row:])
+		b[p.row] = int64(at)
+		copy(b[p.row+1:p.row+n], units)
+	}
+	all.blocks[p.block] = b
+	if len(b) > mostEndings*n {
+		half := mostEndings / 2 * n
+		all.blocks = slices.Insert(all.blocks, p.block+1, slices.Clone(b[half:]))
+		all.blocks[p.block] = b[:half]
+	}
 }
 
 // remove takes one out, and tells whether it was there.
 func (all *endings) remove(at cluster.Time, units []int64) bool {
-	dims := len(units)
-	for i := all.from(at, dims); i < all.count(dims) && all.at(i, dims) == at; i++ {
-		if slices.Equal(all.of(i, dims), units) {
-			all.delete(i, dims)
+	for p := all.from(at); all.has(p) && all.at(p) == at; p = all.next(p) {
+		if slices.Equal(all.units(p), units) {
+			all.delete(p)
 			return true
 		}
 	}
 	return false
 }
 
-// delete takes the i-th out.
-func (all *endings) delete(i, dims int) {
-	all.rows = append(all.rows[:i*(dims+1)], all.rows[(i+1)*(dims+1):]...)
+// delete takes the one at a place out.
+func (all *endings) delete(p place) {
+	b, n := all.blocks[p.block], all.width()
+	all.blocks[p.block] = append(b[:p.row], b[p.row+n:]...)
+	if len(b) == n && len(all.blocks) > 1 {
+		all.blocks = slices.Delete(all.blocks, p.block, p.block+1)
+	}
 }
 
 // clear takes all out.
-func (all *endings) clear() { all.rows = all.rows[:0] }
+func (all *endings) clear() {
+	if len(all.blocks) > 0 {
+		all.blocks[0] = all.blocks[0][:0]
+		all.blocks = all.blocks[:1]
+	}
+}
 
 // listEndings lists anew what all running jobs will give back.
 func (e *Engine) listEndings() {
@@ -80,17 +140,13 @@ func (e *Engine) listEndings() {
 		e.hosts[i].ends.clear()
 	}
 	e.uses = make([]endings, len(e.resources))
-	runs := make([]*run, len(e.running.all))
-	for i := range runs {
-		runs[i] = &e.running.all[i]
-	}
-	slices.SortFunc(runs, func(a, b *run) int { return cmp.Compare(a.ends, b.ends) })
-	for _, r := range runs {
+	for i := range e.running.all {
+		r := &e.running.all[i]
 		for _, h := range r.hosts {
-			e.hosts[h].ends.append(r.ends, r.need)
+			e.hosts[h].ends.add(r.ends, r.need)
 		}
 		for _, n := range r.tokens() {
-			e.uses[n.pool].append(r.ends, n.one)
+			e.uses[n.pool].add(r.ends, n.one)
 		}
 	}
 }

@@ -190,8 +190,9 @@ func (e *Engine) enqueue(job *cluster.Job) *class {
 // join lets a job wait in a class.
 func (e *Engine) join(c *class, entry entry) {
 	e.waiting += entry.count
-	c.add(entry)
-	e.list(c)
+	if c.add(entry) {
+		e.list(c)
+	}
 }
 
 // standing answers the reservations of the input for a job, as far as its hosts
@@ -224,13 +225,10 @@ func (e *Engine) holdsFor(p promise, c *class) bool {
 	})
 }
 
-// list puts a class where it belongs among those with waiting jobs.
+// list puts a class whose first job is another one now where it belongs among those with
+// waiting jobs.
 func (e *Engine) list(c *class) {
-	switch {
-	case !c.listed:
-	case c.stands == queuedFirst(c):
-		return
-	default:
+	if c.listed {
 		e.lineup.remove(c)
 	}
 	e.lineup.add(c)
@@ -291,17 +289,18 @@ func (e *Engine) Decide(now cluster.Time) Result { return e.session(now, false) 
 
 func (e *Engine) session(now cluster.Time, words bool) Result {
 	s := e.place(now, words)
+	s.kept = true
 	s.placeVirtual()
 	return s.finish()
 }
 
 // Place is the first half of a session, on real capacity only: for callers that
-// need neither demand nor reasons.
+// need neither demand nor reasons. The answer holds until the next session only.
 func (e *Engine) Place(now cluster.Time) []Start {
 	s := &e.scratch
 	s.lazy = e.policy.Order == EASY
 	e.place(now, false)
-	s.lazy, s.owed = false, nil
+	s.lazy, s.owed, s.kept = false, nil, false
 	return s.started()
 }
 

@@ -8,17 +8,17 @@ import "xce.internal/elastic/cluster"
 type Like struct {
 	class *class
 	entry entry
-	job   cluster.Job
+	job   *cluster.Job
 }
 
 // Like answers what a job has in common with its like, for SubmitLike.
-func (e *Engine) Like(job cluster.Job) *Like { return &Like{entry: entryOf(&job), job: job} }
+func (e *Engine) Like(job cluster.Job) *Like { return &Like{entry: entryOf(&job), job: &job} }
 
 // SubmitLike queues a job that is as l was made of, but for its id and when it came.
 func (e *Engine) SubmitLike(l *Like, id int64, submitted cluster.Time) {
 	if l.class == nil || l.class.forgotten || l.class.alone || l.class.world != e.worldNow() || len(e.promised) > 0 {
 		l.job.ID, l.job.Submitted = id, submitted
-		l.class = e.submit(&l.job)
+		l.class = e.submit(l.job)
 		return
 	}
 	l.entry.id, l.entry.submitted = id, submitted

@@ -159,7 +159,7 @@ func (s *session) start(c *class, choice int32) {
 		e.occupy(h, c.need, 1)
 		e.hosts[h].ends.add(r.ends, c.need)
 		if l := &s.lines.hosts[h]; l.session == s.number {
-			l.begin(c.need, r.ends, e.hosts[h].ends)
+			l.begin(c.need, r.ends)
 		}
 		shelf := &s.e.shelves[e.hosts[h].kind]
 		copy(shelf.bins.free(int(s.e.hosts[h].leaf)), e.hosts[h].left())
@@ -173,7 +173,7 @@ func (s *session) start(c *class, choice int32) {
 		p.resource.InUse += n.units
 		e.uses[n.pool].add(r.ends, n.one)
 		if l := &s.lines.pools[n.pool]; l.session == s.number {
-			l.begin(n.one, r.ends, e.uses[n.pool])
+			l.begin(n.one, r.ends)
 		}
 	}
 	e.running.add(r)
