@@ -19,9 +19,11 @@ func (s *session) placeReal() {
 			s.queue.pop()
 			continue
 		}
-		if at := c.at(c.pass.cursor); s.startNow(c) {
+		if at := c.pass.cursor; s.startNow(c) {
 			s.queue.fix()
-			s.wake(at)
+			if len(s.sleepers) > 0 {
+				s.wake(c.at(at))
+			}
 			continue
 		}
 		more := s.mustWait(c)
@@ -143,7 +145,7 @@ func (s *session) tokensFree(tokens []tokenNeed, limit cluster.Duration) bool {
 
 // start starts the next job of the class on the hosts that were found.
 func (s *session) start(c *class, choice int32) {
-	e, entry := s.e, c.at(c.pass.cursor)
+	e, entry := s.e, &c.queue[c.pass.cursor.entry]
 	r := run{footprint: c.footprint, choice: choice, hosts: s.listed(s.found), ends: c.end(s.now), key: runKey{job: entry.id}}
 	started := Start{Job: entry.id}
 	if entry.array {

@@ -93,6 +93,10 @@ func byQueue(r *simulation.Result) division {
 	d := division{of: make([]int32, len(jobs))}
 	groups, shapes := map[string]int32{}, map[*trace.Shape]int32{}
 	for i := range jobs {
+		if i > 0 && jobs[i].Shape == jobs[i-1].Shape {
+			d.of[i] = d.of[i-1]
+			continue
+		}
 		g, known := shapes[jobs[i].Shape]
 		if !known {
 			name := queue(&jobs[i])
