@@ -171,12 +171,14 @@ func (s *simulator) waitsFor(job int, k known) {
 
 // newWait begins to keep for what a job waits.
 func (c *causes) newWait(job int, cause uint16, since cluster.Time) *wait {
-	w := &wait{}
-	if last := len(c.spareWaits) - 1; last >= 0 {
+	var w *wait
+	if last := len(c.spareWaits) - 1; last < 0 {
+		w = &wait{cause: cause, since: since}
+	} else {
 		w = c.spareWaits[last]
 		c.spareWaits = c.spareWaits[:last]
+		*w = wait{cause: cause, since: since, sums: w.sums[:0], lines: w.lines[:0]}
 	}
-	*w = wait{cause: cause, since: since, sums: w.sums[:0], lines: w.lines[:0]}
 	c.waits[job] = w
 	return w
 }

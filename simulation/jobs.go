@@ -16,6 +16,7 @@ type running struct {
 	shape       *shape
 	run         uint16
 	hosts       []*host
+	places      []int // among the jobs of each
 	alternative int64
 	// limit is when its time limit is over; 0 where it has none.
 	limit cluster.Time
@@ -138,7 +139,7 @@ func (s *simulator) start(st *scheduling.Start) {
 	r.job, r.shape, r.run, r.alternative = i, s.shapes[job.Shape], out.Requeues, st.Alternative
 	for _, name := range st.Hosts {
 		h := s.hosts[name]
-		r.hosts = append(r.hosts, h)
+		r.hosts, r.places = append(r.hosts, h), append(r.places, len(h.jobs))
 		if h.elastic != nil && h.elastic.silent > 0 {
 			s.strand(r)
 		}
@@ -182,7 +183,7 @@ func (s *simulator) takeRunning() *running {
 	}
 	r := s.spare[last]
 	s.spare = s.spare[:last]
-	*r = running{hosts: r.hosts[:0]}
+	*r = running{hosts: r.hosts[:0], places: r.places[:0]}
 	return r
 }
 
@@ -244,12 +245,8 @@ func (s *simulator) off(r *running) {
 	if !r.tokensBack {
 		s.takeTokens(r, -1)
 	}
-	for _, h := range r.hosts {
-		last := len(h.jobs) - 1
-		at := slices.Index(h.jobs, r)
-		h.jobs[at] = h.jobs[last]
-		h.jobs[last] = nil
-		h.jobs = h.jobs[:last]
+	for i, h := range r.hosts {
+		h.drop(r.places[i])
 		s.loaded(h)
 	}
 	s.alive--
@@ -260,6 +257,15 @@ func (s *simulator) off(r *running) {
 		s.hopeless--
 	}
 	s.wanted, s.unsettled = true, true
+}
+
+// drop takes the job at a place off the host. The last one takes its place.
+func (h *host) drop(at int) {
+	last := len(h.jobs) - 1
+	moved := h.jobs[last]
+	moved.places[slices.Index(moved.hosts, h)] = at
+	h.jobs[at], h.jobs[last] = moved, nil
+	h.jobs = h.jobs[:last]
 }
 
 // end ends a job, unless its host is no more, or it was stopped before.
