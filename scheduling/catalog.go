@@ -208,7 +208,7 @@ func (e *Engine) takeExpected(hosts []cluster.ExpectedHost) {
 			x.size = least(x.size, e.templates[t].size)
 			h.Capacity = h.Capacity.Least(e.templates[t].Believed())
 		}
-		x.ends = endings{{x.Expected, x.size}}
+		x.ends.add(x.Expected, x.size)
 		x.kind = e.kindOf(x.size, h.Capacity)
 		e.expected = append(e.expected, x)
 	}

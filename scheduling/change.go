@@ -169,13 +169,13 @@ func (e *Engine) SetOwned(name string, owned int64) bool {
 // Release gives the tokens of a running job back before it ends (element is 0 for
 // one that is no array's), and tells whether there is such a job.
 func (e *Engine) Release(job, element int64) bool {
-	i, known := e.findRun(runKey{job, element})
-	if !known {
+	r := e.running.find(runKey{job, element})
+	if r == nil {
 		return false
 	}
 	e.change()
-	e.giveBack(&e.runs[i])
-	e.runs[i].choice = noChoice
+	e.giveBack(r)
+	r.choice = noChoice
 	return true
 }
 
@@ -187,7 +187,7 @@ const noChoice = 1<<31 - 1
 func (e *Engine) Settle(settled bool) { e.freed = !settled }
 
 // Running answers how many jobs run, elements of arrays counted one by one.
-func (e *Engine) Running() int { return len(e.runs) }
+func (e *Engine) Running() int { return len(e.running.all) }
 
 // Waiting answers how many jobs wait, elements of arrays counted one by one.
 func (e *Engine) Waiting() int64 { return e.waiting }

@@ -19,42 +19,43 @@ const noLimit = cluster.Duration(2 * forever)
 // class is all jobs with the same needs: where one of them finds no place, no
 // later one does.
 type class struct {
+	// What comes first is looked at whenever a job comes or starts.
 	*footprint
-	constraint string
-	words      string // what one of its jobs needs of hosts
-	world      uint64 // as it was worked out for; see Engine.worldNow
-	size       int64  // see Engine.sizeOf
-	limit      cluster.Duration
+	world     uint64 // as it was worked out for; see Engine.worldNow
+	alone     bool   // see promises
+	listed    bool   // in Engine.lineup, at stands
+	touched   bool   // among session.touched
+	forgotten bool   // it is not in Engine.classIndex any more
+	head      int
+	queue     []entry // the waiting ones from head on, in session order
+	// waiting is how many of its jobs (elements of arrays one by one) wait.
+	waiting int64
+	stands  queued
+	readied uint64 // the pass that it is ready for
+	limit   cluster.Duration
 	// kinds and templates are those that its constraint allows and that are large
 	// enough; wide has also templates that only have too little of what it needs.
-	kinds           []int32
+	kinds []int32
+	pass  classPass
+
 	templates, wide *templateSet
 	// never, where it has a code, is why its jobs can never run.
 	never verdict
-	// thresholds are the scopes in each of which one must be met; see Threshold.
-	thresholds []scope
-
 	// promises are the reservations of its first jobs. Under the conservative order
 	// they stand from one session to the next, and a job that has one is alone.
 	promises []promise
+	judged   uint64 // the pass after which it was judged what it lacks
 	// hadPlace is one more than the changes of the engine after which a job of the
 	// class was last found to have a place once hosts are empty.
-	hadPlace  uint64
-	alone     bool
-	key       classKey
-	listed    bool // in Engine.lineup, at stands
-	stands    queued
-	touched   bool   // among session.touched
-	forgotten bool   // it is not in Engine.classIndex any more
-	readied   uint64 // the pass that it is ready for
-	judged    uint64 // the pass after which it was judged what it lacks
+	hadPlace uint64
+	single   [1]entry // what the queue begins with, since many classes have one job
 
-	queue  []entry  // the waiting ones from head on, in session order
-	single [1]entry // what the queue begins with, since many classes have one job
-	head   int
-	// waiting is how many of its jobs (elements of arrays one by one) wait.
-	waiting int64
-	pass    classPass
+	key        classKey
+	constraint string
+	words      string // what one of its jobs needs of hosts
+	size       int64  // see Engine.sizeOf
+	// thresholds are the scopes in each of which one must be met; see Threshold.
+	thresholds []scope
 }
 
 // classPass is what one session has found out about a class.
@@ -172,8 +173,8 @@ func (c *class) takes(kind int32, size []int64) bool {
 // empty tells whether no job of the class waits.
 func (c *class) empty() bool { return c.head == len(c.queue) }
 
-// add queues a job.
-func (c *class) add(e entry) {
+// add queues a job, and tells whether it is the first now.
+func (c *class) add(e entry) (first bool) {
 	if c.empty() {
 		c.queue, c.head = c.queue[:0], 0
 	}
@@ -186,10 +187,11 @@ func (c *class) add(e entry) {
 	c.waiting += e.count
 	if n := len(c.queue); n == c.head || c.queue[n-1].before(e) {
 		c.queue = append(c.queue, e)
-		return
+		return n == c.head
 	}
 	i, _ := slices.BinarySearchFunc(c.queue[c.head:], e, compareEntries)
 	c.queue = slices.Insert(c.queue, c.head+i, e)
+	return i == 0
 }
 
 // reset makes the class ready for a pass on real capacity.

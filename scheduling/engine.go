@@ -61,28 +61,16 @@ type Engine struct {
 	held         []cluster.Job      // waiting jobs that may not start yet
 	freed        bool               // something has become free since the last session
 	promised     map[runKey]promise // of the input, for jobs that are not queued yet
-	runs         []run
-	runIndex     map[runKey]int32 // nil until it is needed
-	key          []byte           // reused
-	vectors      []int64          // for new ones; see newVector
-	none         []int64          // nothing of anything
-	words        []byte           // reused
-	setKey       []byte           // reused
-	setBits      []uint64         // reused
-	names        []string         // reused
-	scratch      session          // reused
+	running      running
+	key          []byte   // reused
+	vectors      []int64  // for new ones; see newVector
+	none         []int64  // nothing of anything
+	words        []byte   // reused
+	setKey       []byte   // reused
+	setBits      []uint64 // reused
+	names        []string // reused
+	scratch      session  // reused
 }
-
-// run is a running job, or element of an array.
-type run struct {
-	key runKey
-	*footprint
-	choice int32
-	hosts  []int32
-	ends   cluster.Time
-}
-
-type runKey struct{ job, element int64 }
 
 // New takes over a state. It reads what in refers to as long as it lives.
 func New(in Input) *Engine {
@@ -160,7 +148,7 @@ func (e *Engine) takeRunning(job *cluster.Job) {
 			e.occupy(h, r.need, 1)
 		}
 	}
-	e.runs = append(e.runs, r)
+	e.running.add(r)
 }
 
 // occupy gives a host to a job (by is 1), or takes it back (by is -1).
@@ -176,32 +164,35 @@ func (e *Engine) occupy(h int32, need []int64, by int64) {
 // Submit queues a job.
 func (e *Engine) Submit(job cluster.Job) { e.submit(&job) }
 
-func (e *Engine) submit(job *cluster.Job) {
+// submit queues a job, and answers the class with which it waits: nil where it may not
+// start yet.
+func (e *Engine) submit(job *cluster.Job) *class {
 	if len(job.After) > 0 || job.NotBefore > 0 {
 		e.held = append(e.held, *job)
 		e.waiting += max(job.Array-job.Begun, 1)
-		return
+		return nil
 	}
-	e.enqueue(job)
+	return e.enqueue(job)
 }
 
-// enqueue puts a job into the queue of its class. One that has a reservation is a
-// class of its own.
-func (e *Engine) enqueue(job *cluster.Job) {
+// enqueue puts a job into the queue of its class, which it answers. One that has a
+// reservation is a class of its own.
+func (e *Engine) enqueue(job *cluster.Job) *class {
 	c := e.classOf(job)
 	if promises := e.standing(job, c); len(promises) > 0 {
 		c = c.split()
 		c.promises = promises
 	}
-	e.join(c, job)
+	e.join(c, entryOf(job))
+	return c
 }
 
 // join lets a job wait in a class.
-func (e *Engine) join(c *class, job *cluster.Job) {
-	entry := entryOf(job)
+func (e *Engine) join(c *class, entry entry) {
 	e.waiting += entry.count
-	c.add(entry)
-	e.list(c)
+	if c.add(entry) {
+		e.list(c)
+	}
 }
 
 // standing answers the reservations of the input for a job, as far as its hosts
@@ -234,13 +225,10 @@ func (e *Engine) holdsFor(p promise, c *class) bool {
 	})
 }
 
-// list puts a class where it belongs among those with waiting jobs.
+// list puts a class whose first job is another one now where it belongs among those with
+// waiting jobs.
 func (e *Engine) list(c *class) {
-	switch {
-	case !c.listed:
-	case c.stands == queuedFirst(c):
-		return
-	default:
+	if c.listed {
 		e.lineup.remove(c)
 	}
 	e.lineup.add(c)
@@ -269,38 +257,18 @@ func entryOf(job *cluster.Job) entry {
 // whether there was such a one.
 func (e *Engine) End(job, element int64) bool {
 	key := runKey{job, element}
-	i, known := e.findRun(key)
-	if !known {
+	r := e.running.find(key)
+	if r == nil {
 		return false
 	}
 	e.freed = true
-	r := &e.runs[i]
 	for _, h := range r.hosts {
 		e.occupy(h, r.need, -1)
 		e.hosts[h].ends.remove(r.ends, r.need)
 	}
 	e.giveBack(r)
-	last := len(e.runs) - 1
-	if int(i) < last {
-		e.runs[i] = e.runs[last]
-		e.runIndex[e.runs[i].key] = i
-	}
-	e.runs[last] = run{}
-	e.runs = e.runs[:last]
-	delete(e.runIndex, key)
+	e.running.remove(key)
 	return true
-}
-
-// findRun answers where a running job is.
-func (e *Engine) findRun(key runKey) (i int32, known bool) {
-	if e.runIndex == nil {
-		e.runIndex = make(map[runKey]int32, len(e.runs))
-		for i := range e.runs {
-			e.runIndex[e.runs[i].key] = int32(i)
-		}
-	}
-	i, known = e.runIndex[key]
-	return i, known
 }
 
 // giveBack takes back the tokens of a running job.
@@ -321,17 +289,18 @@ func (e *Engine) Decide(now cluster.Time) Result { return e.session(now, false) 
 
 func (e *Engine) session(now cluster.Time, words bool) Result {
 	s := e.place(now, words)
+	s.kept = true
 	s.placeVirtual()
 	return s.finish()
 }
 
 // Place is the first half of a session, on real capacity only: for callers that
-// need neither demand nor reasons.
+// need neither demand nor reasons. The answer holds until the next session only.
 func (e *Engine) Place(now cluster.Time) []Start {
 	s := &e.scratch
 	s.lazy = e.policy.Order == EASY
 	e.place(now, false)
-	s.lazy, s.owed = false, nil
+	s.lazy, s.owed, s.kept = false, nil, false
 	return s.started()
 }
 

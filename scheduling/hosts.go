@@ -144,9 +144,9 @@ func (e *Engine) measure() {
 	for i := range e.hosts {
 		e.hosts[i].jobs = 0
 	}
-	for i := range e.runs {
-		for _, h := range e.runs[i].hosts {
-			e.occupy(h, e.runs[i].need, 1)
+	for i := range e.running.all {
+		for _, h := range e.running.all[i].hosts {
+			e.occupy(h, e.running.all[i].need, 1)
 		}
 	}
 	e.listEndings()

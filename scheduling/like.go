@@ -6,22 +6,21 @@ import "xce.internal/elastic/cluster"
 // It spares an engine to find out anew for every one of many jobs which others it is
 // like.
 type Like struct {
-	job   cluster.Job
 	class *class
+	entry entry
+	job   *cluster.Job
 }
 
 // Like answers what a job has in common with its like, for SubmitLike.
-func (e *Engine) Like(job cluster.Job) *Like { return &Like{job: job} }
+func (e *Engine) Like(job cluster.Job) *Like { return &Like{entry: entryOf(&job), job: &job} }
 
 // SubmitLike queues a job that is as l was made of, but for its id and when it came.
 func (e *Engine) SubmitLike(l *Like, id int64, submitted cluster.Time) {
-	l.job.ID, l.job.Submitted = id, submitted
-	if len(l.job.After) > 0 || l.job.NotBefore > 0 || len(e.promised) > 0 {
-		e.submit(&l.job)
+	if l.class == nil || l.class.forgotten || l.class.alone || l.class.world != e.worldNow() || len(e.promised) > 0 {
+		l.job.ID, l.job.Submitted = id, submitted
+		l.class = e.submit(l.job)
 		return
 	}
-	if l.class == nil || l.class.forgotten || l.class.alone || l.class.world != e.worldNow() {
-		l.class = e.classOf(&l.job)
-	}
-	e.join(l.class, &l.job)
+	l.entry.id, l.entry.submitted = id, submitted
+	e.join(l.class, l.entry)
 }

@@ -12,6 +12,7 @@ import (
 // passes over a whole block where there is room for none of it.
 type lineup struct {
 	blocks []*block
+	spare  []*block // empty ones, used again
 	count  int
 }
 
@@ -60,16 +61,27 @@ func (l *lineup) add(c *class) {
 	l.count++
 	at, i := l.place(c.stands)
 	if at == len(l.blocks) {
-		l.blocks = append(l.blocks, &block{})
+		l.blocks = append(l.blocks, l.newBlock())
 	}
 	b := l.blocks[at]
 	b.classes, b.stale = slices.Insert(b.classes, i, c.stands), true
 	if len(b.classes) > mostInBlock {
-		half := &block{classes: slices.Clone(b.classes[mostInBlock/2:]), stale: true}
-		clear(b.classes[mostInBlock/2:])
-		b.classes = b.classes[:mostInBlock/2]
+		half := l.newBlock()
+		half.classes, half.stale = append(half.classes, b.classes[mostInBlock/2:]...), true
+		b.classes = slices.Delete(b.classes, mostInBlock/2, len(b.classes))
 		l.blocks = slices.Insert(l.blocks, at+1, half)
 	}
+}
+
+// newBlock answers a block without classes.
+func (l *lineup) newBlock() *block {
+	last := len(l.spare) - 1
+	if last < 0 {
+		return &block{classes: make([]queued, 0, mostInBlock+1)}
+	}
+	b := l.spare[last]
+	l.spare = l.spare[:last]
+	return b
 }
 
 // remove takes a class out.
@@ -79,6 +91,7 @@ func (l *lineup) remove(c *class) {
 	b.classes, b.stale = slices.Delete(b.classes, i, i+1), true
 	if len(b.classes) == 0 {
 		l.blocks = slices.Delete(l.blocks, at, at+1)
+		l.spare = append(l.spare, b)
 	}
 	c.listed = false
 	l.count--

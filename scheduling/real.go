@@ -19,9 +19,11 @@ func (s *session) placeReal() {
 			s.queue.pop()
 			continue
 		}
-		if at := c.at(c.pass.cursor); s.startNow(c) {
+		if at := c.pass.cursor; s.startNow(c) {
 			s.queue.fix()
-			s.wake(at)
+			if len(s.sleepers) > 0 {
+				s.wake(c.at(at))
+			}
 			continue
 		}
 		more := s.mustWait(c)
@@ -50,7 +52,7 @@ func (s *session) sleep(c *class) {
 // wake looks after the start of a job for classes that lacked tokens only, and
 // now lack a host too: the next of their jobs, in order, lets no other pass.
 func (s *session) wake(started entry) {
-	for _, h := range s.e.runs[len(s.e.runs)-1].hosts {
+	for _, h := range s.e.running.all[len(s.e.running.all)-1].hosts {
 		if int(h) >= len(s.sleepers) {
 			continue
 		}
@@ -143,7 +145,7 @@ func (s *session) tokensFree(tokens []tokenNeed, limit cluster.Duration) bool {
 
 // start starts the next job of the class on the hosts that were found.
 func (s *session) start(c *class, choice int32) {
-	e, entry := s.e, c.at(c.pass.cursor)
+	e, entry := s.e, &c.queue[c.pass.cursor.entry]
 	r := run{footprint: c.footprint, choice: choice, hosts: s.listed(s.found), ends: c.end(s.now), key: runKey{job: entry.id}}
 	started := Start{Job: entry.id}
 	if entry.array {
@@ -159,7 +161,7 @@ func (s *session) start(c *class, choice int32) {
 		e.occupy(h, c.need, 1)
 		e.hosts[h].ends.add(r.ends, c.need)
 		if l := &s.lines.hosts[h]; l.session == s.number {
-			l.begin(c.need, r.ends, e.hosts[h].ends)
+			l.begin(c.need, r.ends)
 		}
 		shelf := &s.e.shelves[e.hosts[h].kind]
 		copy(shelf.bins.free(int(s.e.hosts[h].leaf)), e.hosts[h].left())
@@ -173,13 +175,10 @@ func (s *session) start(c *class, choice int32) {
 		p.resource.InUse += n.units
 		e.uses[n.pool].add(r.ends, n.one)
 		if l := &s.lines.pools[n.pool]; l.session == s.number {
-			l.begin(n.one, r.ends, e.uses[n.pool])
+			l.begin(n.one, r.ends)
 		}
 	}
-	if e.runIndex != nil {
-		e.runIndex[r.key] = int32(len(e.runs))
-	}
-	e.runs = append(e.runs, r)
+	e.running.add(r)
 	started.Hosts = s.names[first:len(s.names):len(s.names)]
 	s.starts = append(slab(s.starts, 1), started)
 	e.waiting--

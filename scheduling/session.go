@@ -38,6 +38,7 @@ type session struct {
 	hostLists []int32  // of jobs and promises, in memory that is handed out likewise
 	starts    []Start  // in memory that is handed out piece by piece
 	names     []string // the hosts of the starts, likewise
+	kept      bool     // who has got these may keep them
 	promises  int64    // how many there are
 	// hostWaiter is the first job that waits for a host under fcfs: nothing
 	// starts after it. 0 while there is none.
@@ -75,7 +76,12 @@ func (e *Engine) begin(now cluster.Time) *session {
 	for i := range e.resources {
 		s.pools[i].begin(&e.resources[i], e.lenders[i], e.offers, now)
 	}
-	s.starts, s.names, s.hostLists = s.starts[len(s.starts):], s.names[len(s.names):], s.hostLists[len(s.hostLists):]
+	if s.kept {
+		s.starts, s.names = s.starts[len(s.starts):], s.names[len(s.names):]
+	} else {
+		s.starts, s.names = s.starts[:0], s.names[:0]
+	}
+	s.hostLists = s.hostLists[len(s.hostLists):]
 	s.promises, s.hostWaiter = 0, 0
 	s.hosts, s.classes = nil, s.classes[:0]
 	s.lines.hosts = slices.Grow(s.lines.hosts[:0], len(e.hosts)+len(e.expected))[:len(e.hosts)+len(e.expected)]
@@ -192,18 +198,18 @@ func (e *Engine) forgetClasses() {
 			return c.forgotten
 		})
 	}
-	if len(e.footprints) < many+2*(len(e.classIndex)+e.lineup.count+len(e.runs)) {
+	if len(e.footprints) < many+2*(len(e.classIndex)+e.lineup.count+len(e.running.all)) {
 		return
 	}
-	used := make(map[*footprint]bool, len(e.classIndex)+e.lineup.count+len(e.runs))
+	used := make(map[*footprint]bool, len(e.classIndex)+e.lineup.count+len(e.running.all))
 	for c := range e.lineup.all() {
 		used[c.footprint] = true
 	}
 	for _, c := range e.classIndex {
 		used[c.footprint] = true
 	}
-	for i := range e.runs {
-		used[e.runs[i].footprint] = true
+	for i := range e.running.all {
+		used[e.running.all[i].footprint] = true
 	}
 	maps.DeleteFunc(e.footprints, func(_ string, f *footprint) bool { return !used[f] })
 }
@@ -227,8 +233,8 @@ func (e *Engine) alive() map[int64]bool {
 	for i := range e.held {
 		see(e.held[i].ID)
 	}
-	for i := range e.runs {
-		see(e.runs[i].key.job)
+	for i := range e.running.all {
+		see(e.running.all[i].key.job)
 	}
 	for c := range e.lineup.all() {
 		for _, entry := range c.queue[c.head:] {

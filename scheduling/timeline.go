@@ -23,49 +23,48 @@ type timeline struct {
 	at      []cluster.Time
 	free    []int64
 	reach   cluster.Time
-	// ends are of running jobs: those before next are in the steps, but for the
-	// first overdue ones.
-	ends    endings
-	next    int
-	overdue int
+	// ends are of running jobs: those until reach, which next is behind, are in the steps,
+	// but for those until now where these are overdue.
+	ends    *endings
+	next    place
+	overdue bool
 	// later is what reservations give back, and what arrives, beyond reach.
 	later endings
+	due   cluster.Time // when the next is given back that is in no step yet; see plan
 	// Between firstDip and lastDip something may become less; outside, never.
 	firstDip, lastDip cluster.Time
 }
 
 // open makes the timeline that of a session.
-func (l *timeline) open(session uint64, now cluster.Time, free []int64, ends endings) {
+func (l *timeline) open(session uint64, now cluster.Time, free []int64, ends *endings) {
 	l.session, l.dims = session, len(free)
 	l.at, l.free = append(l.at[:0], now), append(l.free[:0], free...)
 	l.reach, l.firstDip, l.lastDip = now, noEnd, now
-	l.ends, l.next, l.later = ends, 0, l.later[:0]
-	for l.next < len(ends) && ends[l.next].at <= now {
-		l.next++
-	}
-	l.overdue = l.next
+	l.later.clear()
+	l.ends, l.next = ends, ends.from(now+1)
+	l.overdue = l.next != ends.begin()
+	l.plan()
 }
 
 func (l *timeline) step(i int) []int64 { return l.free[i*l.dims : (i+1)*l.dims] }
 
-// due answers when the next is given back that is in no step yet.
-func (l *timeline) due() cluster.Time {
-	at := noEnd
-	if l.next < len(l.ends) {
-		at = min(l.ends[l.next].at, forever)
+// plan works out what is due.
+func (l *timeline) plan() {
+	l.due = noEnd
+	if l.ends.has(l.next) {
+		l.due = min(l.ends.at(l.next), forever)
 	}
-	if l.overdue > 0 {
-		at = min(at, l.at[0].Add(overtime))
+	if l.overdue {
+		l.due = min(l.due, l.at[0].Add(overtime))
 	}
-	if len(l.later) > 0 {
-		at = min(at, l.later[0].at)
+	if first := l.later.begin(); l.later.has(first) {
+		l.due = min(l.due, l.later.at(first))
 	}
-	return at
 }
 
 // extend makes one more step, and tells whether there is one.
 func (l *timeline) extend() bool {
-	l.reach = l.due()
+	l.reach = l.due
 	if l.reach == noEnd {
 		return false
 	}
@@ -73,19 +72,20 @@ func (l *timeline) extend() bool {
 	l.at = append(l.at, l.reach)
 	l.free = append(l.free, l.step(last)...)
 	free := l.step(last + 1)
-	for ; l.next < len(l.ends) && min(l.ends[l.next].at, forever) == l.reach; l.next++ {
-		add(free, l.ends[l.next].units, 1)
+	for ; l.ends.has(l.next) && min(l.ends.at(l.next), forever) == l.reach; l.next = l.ends.next(l.next) {
+		add(free, l.ends.units(l.next), 1)
 	}
-	if l.overdue > 0 && l.at[0].Add(overtime) == l.reach {
-		for i := range l.overdue {
-			add(free, l.ends[i].units, 1)
+	if l.overdue && l.at[0].Add(overtime) == l.reach {
+		for p := l.ends.begin(); l.ends.has(p) && l.ends.at(p) <= l.at[0]; p = l.ends.next(p) {
+			add(free, l.ends.units(p), 1)
 		}
-		l.overdue = 0
+		l.overdue = false
 	}
-	for len(l.later) > 0 && l.later[0].at == l.reach {
-		add(free, l.later[0].units, 1)
-		l.later = l.later[:copy(l.later, l.later[1:])]
+	for first := l.later.begin(); l.later.has(first) && l.later.at(first) == l.reach; first = l.later.begin() {
+		add(free, l.later.units(first), 1)
+		l.later.delete(first)
 	}
+	l.plan()
 	return true
 }
 
@@ -105,7 +105,7 @@ func (l *timeline) from(t cluster.Time) int {
 
 // split makes a step begin at t, and answers which.
 func (l *timeline) split(t cluster.Time) int {
-	for l.due() <= t {
+	for l.due <= t {
 		l.extend()
 	}
 	l.reach = max(l.reach, t)
@@ -133,6 +133,7 @@ func (l *timeline) take(need []int64, from, until cluster.Time, by int64) {
 	default:
 		end = l.split(until)
 	}
+	l.plan()
 	for i := first; i < end; i++ {
 		add(l.step(i), need, -by)
 	}
@@ -141,11 +142,15 @@ func (l *timeline) take(need []int64, from, until cluster.Time, by int64) {
 }
 
 // begin takes the need away for a job that begins now and is among the ends.
-func (l *timeline) begin(need []int64, until cluster.Time, ends endings) {
-	l.ends = ends
+func (l *timeline) begin(need []int64, until cluster.Time) {
+	if l.reach < forever {
+		l.next = l.ends.from(l.reach + 1)
+	} else { // what ends later counts as ending then
+		l.next = l.ends.end()
+	}
+	l.plan()
 	end := len(l.at)
 	if until <= l.reach {
-		l.next++
 		end = l.split(until)
 	}
 	for i := range end {
@@ -175,7 +180,7 @@ func (l *timeline) least() int64 {
 
 // holds tells whether the need is free from an instant on for the length of time.
 func (l *timeline) holds(need []int64, from cluster.Time, length cluster.Duration) bool {
-	for l.due() <= from {
+	for l.due <= from {
 		l.extend()
 	}
 	i := l.from(from+1) - 1
@@ -241,9 +246,9 @@ func (s *session) hostLine(h int32) *timeline {
 		return l
 	}
 	if n := int32(len(s.e.hosts)); h >= n {
-		l.open(s.number, s.now, s.e.none, s.e.expected[h-n].ends)
+		l.open(s.number, s.now, s.e.none, &s.e.expected[h-n].ends)
 	} else {
-		l.open(s.number, s.now, s.e.hosts[h].free, s.e.hosts[h].ends)
+		l.open(s.number, s.now, s.e.hosts[h].free, &s.e.hosts[h].ends)
 	}
 	return l
 }
@@ -254,11 +259,12 @@ func (s *session) poolLine(p int32) *timeline {
 	if l.session == s.number {
 		return l
 	}
-	l.open(s.number, s.now, s.pools[p].frees(), s.e.uses[p])
+	l.open(s.number, s.now, s.pools[p].frees(), &s.e.uses[p])
 	for i := range s.pools[p].arrivals {
 		a := &s.pools[p].arrivals[i]
 		l.later.add(s.counted(a.at), a.units[:])
 	}
+	l.plan()
 	return l
 }
 

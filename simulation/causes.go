@@ -10,12 +10,13 @@ import (
 
 // causes is why jobs wait: for each waiting job what it waits for now, and for how long it has waited for what.
 type causes struct {
-	names []string // the texts of causes
-	known map[reason]known
-	whys  []string      // the words of reasons
-	waits map[int]*wait // by place in the trace
-	worst []Story       // the longest waits so far, the longest first
-	saved int64         // see due
+	names      []string // the texts of causes
+	known      map[reason]known
+	whys       []string      // the words of reasons
+	waits      map[int]*wait // by place in the trace
+	spareWaits []*wait       // used again
+	worst      []Story       // the longest waits so far, the longest first
+	saved      int64         // see due
 	// lastCause is what the job was told that was asked last.
 	lastCause uint16
 }
@@ -154,8 +155,7 @@ func (r reason) words() string {
 func (s *simulator) waitsFor(job int, k known) {
 	w := s.waits[job]
 	if w == nil {
-		w = &wait{cause: k.cause, since: s.jobs[job].Submit}
-		s.waits[job] = w
+		w = s.newWait(job, k.cause, s.jobs[job].Submit)
 	}
 	if w.cause != k.cause {
 		w.add(s.now)
@@ -167,6 +167,20 @@ func (s *simulator) waitsFor(job int, k known) {
 		w.why = k.why
 		w.lines = append(w.lines[:min(len(w.lines), mostLines-1)], line{s.now, k.why})
 	}
+}
+
+// newWait begins to keep for what a job waits.
+func (c *causes) newWait(job int, cause uint16, since cluster.Time) *wait {
+	var w *wait
+	if last := len(c.spareWaits) - 1; last < 0 {
+		w = &wait{cause: cause, since: since}
+	} else {
+		w = c.spareWaits[last]
+		c.spareWaits = c.spareWaits[:last]
+		*w = wait{cause: cause, since: since, sums: w.sums[:0], lines: w.lines[:0]}
+	}
+	c.waits[job] = w
+	return w
 }
 
 // add counts the time until now for what the job has waited for.
@@ -196,26 +210,27 @@ func (w *wait) longest() uint16 {
 	return most.cause
 }
 
-// waited keeps how a job waited that starts now.
-func (s *simulator) waited(job int) {
+// waited keeps how a job of a shape waited that starts now.
+func (s *simulator) waited(job int, sh *shape) {
 	w := s.waits[job]
 	if w == nil {
 		if s.now > s.jobs[job].Submit {
-			s.result.Outcomes[job].Cause = s.asItsLike(job)
+			s.result.Outcomes[job].Cause = s.asItsLike(sh)
 		}
 		s.outranked(job, nil)
 		return
 	}
-	delete(s.waits, job)
 	w.add(s.now)
 	s.result.Outcomes[job].Cause = w.longest()
 	s.outranked(job, w)
+	delete(s.waits, job)
+	s.spareWaits = append(s.spareWaits, w)
 }
 
 // asItsLike answers the cause of a job that began before it was asked: what one of its shape was told last, or anyone.
-func (s *simulator) asItsLike(job int) uint16 {
-	if like := s.shapes[s.jobs[job].Shape].cause; like != 0 {
-		return like
+func (s *simulator) asItsLike(sh *shape) uint16 {
+	if sh.cause != 0 {
+		return sh.cause
 	}
 	return max(s.lastCause, notAskedCause)
 }
@@ -247,7 +262,7 @@ func (s *simulator) closeCauses() {
 	slices.Sort(still)
 	for _, job := range still {
 		if s.result.Outcomes[job].State == Waiting {
-			s.waited(job)
+			s.waited(job, s.shapes[s.jobs[job].Shape])
 		}
 	}
 	s.result.Causes, s.result.Worst = s.names, s.worst

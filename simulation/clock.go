@@ -1,10 +1,6 @@
 package simulation
 
-import (
-	"cmp"
-
-	"xce.internal/elastic/cluster"
-)
+import "xce.internal/elastic/cluster"
 
 // rank orders what happens at one instant.
 type rank uint8
@@ -26,7 +22,13 @@ type event struct {
 }
 
 func (e *event) before(other *event) bool {
-	return cmp.Or(cmp.Compare(e.at, other.at), cmp.Compare(e.rank, other.rank), cmp.Compare(e.seq, other.seq)) < 0
+	if e.at != other.at {
+		return e.at < other.at
+	}
+	if e.rank != other.rank {
+		return e.rank < other.rank
+	}
+	return e.seq < other.seq
 }
 
 // agenda is what is to happen, a heap of four branches: the next thing is the first.
@@ -40,14 +42,11 @@ func (a *agenda) add(e event) {
 	e.seq = a.seq
 	a.events = append(a.events, e)
 	all := a.events
-	for i := len(all) - 1; i > 0; {
-		parent := (i - 1) / 4
-		if !all[i].before(&all[parent]) {
-			return
-		}
-		all[i], all[parent] = all[parent], all[i]
-		i = parent
+	i := len(all) - 1
+	for ; i > 0 && e.before(&all[(i-1)/4]); i = (i - 1) / 4 {
+		all[i] = all[(i-1)/4]
 	}
+	all[i] = e
 }
 
 func (a *agenda) next() *event {
@@ -60,21 +59,26 @@ func (a *agenda) next() *event {
 func (a *agenda) pop() event {
 	all := a.events
 	first, last := all[0], len(all)-1
-	all[0] = all[last]
+	moved := all[last]
 	all[last] = event{}
 	all = all[:last]
 	a.events = all
-	for i := 0; ; {
-		least := i
-		for child := 4*i + 1; child <= 4*i+4 && child < len(all); child++ {
+	i := 0
+	for 4*i+1 < len(all) {
+		least := 4*i + 1
+		for child := least + 1; child <= 4*i+4 && child < len(all); child++ {
 			if all[child].before(&all[least]) {
 				least = child
 			}
 		}
-		if least == i {
-			return first
+		if !all[least].before(&moved) {
+			break
 		}
-		all[i], all[least] = all[least], all[i]
+		all[i] = all[least]
 		i = least
 	}
+	if last > 0 {
+		all[i] = moved
+	}
+	return first
 }

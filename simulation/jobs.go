@@ -13,8 +13,10 @@ import (
 // running is a job that runs.
 type running struct {
 	job         int // its place in the trace
+	shape       *shape
 	run         uint16
 	hosts       []*host
+	places      []int // among the jobs of each
 	alternative int64
 	// limit is when its time limit is over; 0 where it has none.
 	limit cluster.Time
@@ -32,8 +34,10 @@ type shape struct {
 	tokens []tokens
 	// impossible tells that they can never run in this cluster.
 	impossible bool
-	// likes are what the engine knows of them, by time limit.
+	// likes are what the engine knows of them, by time limit; like is that of the last one.
 	likes map[cluster.Duration]*scheduling.Like
+	like  *scheduling.Like
+	limit cluster.Duration // of the last one
 	// cause is what one of them was told last that it waits for.
 	cause uint16
 }
@@ -113,6 +117,9 @@ func (s *simulator) queue(i int, sh *shape) {
 
 // likeOf answers what a job has in common with those of its shape and time limit.
 func (s *simulator) likeOf(job *trace.Job, sh *shape) *scheduling.Like {
+	if sh.like != nil && sh.limit == job.Limit {
+		return sh.like
+	}
 	like := sh.likes[job.Limit]
 	if like == nil {
 		spec := job.Shape.JobSpec
@@ -120,6 +127,7 @@ func (s *simulator) likeOf(job *trace.Job, sh *shape) *scheduling.Like {
 		like = s.engine.Like(cluster.Job{JobSpec: spec, State: cluster.JobWaiting})
 		sh.likes[job.Limit] = like
 	}
+	sh.like, sh.limit = like, job.Limit
 	return like
 }
 
@@ -128,10 +136,10 @@ func (s *simulator) start(st *scheduling.Start) {
 	i := int(st.Job) - 1
 	job, out := &s.jobs[i], &s.result.Outcomes[i]
 	r := s.takeRunning()
-	r.job, r.run, r.alternative = i, out.Requeues, st.Alternative
+	r.job, r.shape, r.run, r.alternative = i, s.shapes[job.Shape], out.Requeues, st.Alternative
 	for _, name := range st.Hosts {
 		h := s.hosts[name]
-		r.hosts = append(r.hosts, h)
+		r.hosts, r.places = append(r.hosts, h), append(r.places, len(h.jobs))
 		if h.elastic != nil && h.elastic.silent > 0 {
 			s.strand(r)
 		}
@@ -139,10 +147,10 @@ func (s *simulator) start(st *scheduling.Start) {
 		s.loaded(h)
 	}
 	s.takeTokens(r, 1)
-	for _, t := range s.shapes[job.Shape].tokens {
+	for _, t := range r.shape.tokens {
 		t.waiting -= t.units
 	}
-	s.waited(i)
+	s.waited(i, r.shape)
 	out.Start, out.State = s.now, Running
 	s.alive++
 	if out.Requeues == 0 {
@@ -175,7 +183,7 @@ func (s *simulator) takeRunning() *running {
 	}
 	r := s.spare[last]
 	s.spare = s.spare[:last]
-	*r = running{hosts: r.hosts[:0]}
+	*r = running{hosts: r.hosts[:0], places: r.places[:0]}
 	return r
 }
 
@@ -188,15 +196,14 @@ func (s *simulator) forget(r *running) {
 
 // takeTokens counts what a job takes of shared resources (by is 1), or gives back (by is -1).
 func (s *simulator) takeTokens(r *running, by int64) {
-	sh := s.jobs[r.job].Shape
 	if r.alternative == 0 {
-		for _, t := range s.shapes[sh].tokens {
+		for _, t := range r.shape.tokens {
 			t.account.InUse += by * t.units
 			s.resourceUsed(t.resource)
 		}
 		return
 	}
-	taken := sh.TokensTaken(r.alternative)
+	taken := s.jobs[r.job].Shape.TokensTaken(r.alternative)
 	for _, name := range slices.Sorted(maps.Keys(taken)) {
 		res := s.resourceIndex[name]
 		res.account.InUse += by * taken[name]
@@ -238,12 +245,8 @@ func (s *simulator) off(r *running) {
 	if !r.tokensBack {
 		s.takeTokens(r, -1)
 	}
-	for _, h := range r.hosts {
-		last := len(h.jobs) - 1
-		at := slices.Index(h.jobs, r)
-		h.jobs[at] = h.jobs[last]
-		h.jobs[last] = nil
-		h.jobs = h.jobs[:last]
+	for i, h := range r.hosts {
+		h.drop(r.places[i])
 		s.loaded(h)
 	}
 	s.alive--
@@ -254,6 +257,15 @@ func (s *simulator) off(r *running) {
 		s.hopeless--
 	}
 	s.wanted, s.unsettled = true, true
+}
+
+// drop takes the job at a place off the host. The last one takes its place.
+func (h *host) drop(at int) {
+	last := len(h.jobs) - 1
+	moved := h.jobs[last]
+	moved.places[slices.Index(moved.hosts, h)] = at
+	h.jobs[at], h.jobs[last] = moved, nil
+	h.jobs = h.jobs[:last]
 }
 
 // end ends a job, unless its host is no more, or it was stopped before.
@@ -278,6 +290,6 @@ func (s *simulator) requeue(r *running) {
 	out := &s.result.Outcomes[r.job]
 	out.Requeues = min(out.Requeues, math.MaxUint16-1) + 1
 	out.Start = 0
-	s.waits[r.job] = &wait{cause: notAskedCause, since: s.now}
-	s.queue(r.job, s.shapes[s.jobs[r.job].Shape])
+	s.newWait(r.job, notAskedCause, s.now)
+	s.queue(r.job, r.shape)
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/simulation/trace"
@@ -25,26 +24,48 @@ func BenchmarkFileToReport(b *testing.B) {
 	}
 	for _, page := range []string{"terminal", "page", "everything"} {
 		b.Run(page, func(b *testing.B) {
-			b.ReportAllocs()
-			began := time.Now()
-			for b.Loop() {
-				args := []string{"simulate", "--cluster", farm, "--jobs", log, "--processors", "100", "--quiet"}
-				switch page {
-				case "page":
-					args = append(args, "--page", filepath.Join(folder, "report.html"))
-				case "everything":
-					args = append(args, "--out", filepath.Join(folder, "out"))
-				}
-				var out bytes.Buffer
-				root := newRoot()
-				root.SetArgs(args)
-				root.SetOut(&out)
-				if err := root.ExecuteContext(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+			args := []string{"simulate", "--cluster", farm, "--jobs", log, "--processors", "100", "--quiet"}
+			switch page {
+			case "page":
+				args = append(args, "--page", filepath.Join(folder, "report.html"))
+			case "everything":
+				args = append(args, "--out", filepath.Join(folder, "out"))
 			}
-			b.ReportMetric(float64(jobs)*float64(b.N)/time.Since(began).Seconds(), "jobs/s")
+			benchmarkCommand(b, jobs, args...)
 		})
+	}
+}
+
+// BenchmarkLongQueue is the same for a large machine for which tens of thousands of jobs wait.
+func BenchmarkLongQueue(b *testing.B) {
+	folder := b.TempDir()
+	log, farm := filepath.Join(folder, "jobs.swf"), filepath.Join(folder, "farm.yaml")
+	if err := os.WriteFile(farm, []byte("cluster: {name: large}\npolicy: {order: easy}\nsimulation: {hosts: [{name: all, cpus: 8192}]}\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	command(b, "trace", "generate", "long-queue", "--out", log)
+	b.ResetTimer()
+	benchmarkCommand(b, 450_000, "simulate", "--cluster", farm, "--jobs", log, "--quiet", "--page", filepath.Join(folder, "report.html"))
+}
+
+// benchmarkCommand runs a command, and reports how many jobs it comes to a second.
+func benchmarkCommand(b *testing.B, jobs int, args ...string) {
+	b.Helper()
+	b.ReportAllocs()
+	for b.Loop() {
+		command(b, args...)
+	}
+	b.ReportMetric(float64(jobs)*float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}
+
+// command runs one.
+func command(b *testing.B, args ...string) {
+	b.Helper()
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(new(bytes.Buffer))
+	if err := root.ExecuteContext(b.Context()); err != nil {
+		b.Fatal(err)
 	}
 }
 

@@ -175,21 +175,22 @@ func (f *simulateFlags) run(cmd *cobra.Command, farm simulation.Farm, jobs *trac
 	if err != nil {
 		return err
 	}
+	summary := report.Summarize(result)
 	if f.out != "" {
-		if err := saveRun(f.out, result); err != nil {
+		if err := saveRun(f.out, result, &summary); err != nil {
 			return err
 		}
 	}
 	if f.page != "" {
-		if err := savePage(f.page, result); err != nil {
+		if err := savePage(f.page, result, &summary); err != nil {
 			return err
 		}
 	}
 	if *format != "table" {
-		return format.print(cmd, report.Summarize(result), nil)
+		return format.print(cmd, summary, nil)
 	}
 	out := cmd.OutOrStdout()
-	if err := report.Terminal(out, result, terminalWidth(out)); err != nil {
+	if err := summary.Terminal(out, terminalWidth(out)); err != nil {
 		return err
 	}
 	if err := f.tellFolder(out, "report.html"); err != nil || !result.Stopped {
@@ -207,21 +208,21 @@ func (f *simulateFlags) tellFolder(out io.Writer, page string) error {
 }
 
 // saveRun writes everything that is known of a run into a folder.
-func saveRun(folder string, r *simulation.Result) error {
+func saveRun(folder string, r *simulation.Result, s *report.Summary) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	err := savePage(filepath.Join(folder, "report.html"), r)
-	return errors.Join(err, report.CSV(report.Into(folder), r), report.Save(filepath.Join(folder, savedRun), r))
+	err := savePage(filepath.Join(folder, "report.html"), r, s)
+	return errors.Join(err, s.CSV(report.Into(folder), r), s.Save(filepath.Join(folder, savedRun), r))
 }
 
 // savePage writes the page of the report.
-func savePage(file string, r *simulation.Result) error {
+func savePage(file string, r *simulation.Result, s *report.Summary) error {
 	page, err := os.Create(file)
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.HTML(page, r, report.Options{}), page.Close())
+	return errors.Join(s.HTML(page, r, report.Options{}), page.Close())
 }
 
 // sweep runs the variants and the baselines, and compares them.
@@ -234,11 +235,12 @@ func (f *simulateFlags) sweep(cmd *cobra.Command, farm simulation.Farm, jobs *tr
 	var runs []report.Run
 	err = sweep.Run(cmd.Context(), variants, jobs, f.atOnce, func(done int) { bar.count(done, len(variants)) },
 		func(v sweep.Variant, r *simulation.Result) error {
-			runs = append(runs, runOf(v, r))
+			run := runOf(v, r)
+			runs = append(runs, run)
 			if f.out == "" {
 				return nil
 			}
-			return saveRun(filepath.Join(f.out, folderName(v.Name)), r)
+			return saveRun(filepath.Join(f.out, folderName(v.Name)), r, &run.Summary)
 		})
 	bar.end()
 	stopped := errors.Is(err, sweep.ErrStopped)

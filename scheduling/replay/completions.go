@@ -1,10 +1,6 @@
 package replay
 
-import (
-	"cmp"
-
-	"xce.internal/elastic/cluster"
-)
+import "xce.internal/elastic/cluster"
 
 // completion is that of a running job.
 type completion struct {
@@ -18,7 +14,10 @@ type completion struct {
 
 // before orders completions by time, then by start.
 func (c *completion) before(other *completion) bool {
-	return cmp.Or(cmp.Compare(c.at, other.at), cmp.Compare(c.start, other.start)) < 0
+	if c.at != other.at {
+		return c.at < other.at
+	}
+	return c.start < other.start
 }
 
 // completions is a heap of them; the next one is the first.
@@ -27,33 +26,32 @@ type completions []completion
 func (h *completions) push(c completion) {
 	*h = append(*h, c)
 	all := *h
-	for i := len(all) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !all[i].before(&all[parent]) {
-			return
-		}
-		all[i], all[parent] = all[parent], all[i]
-		i = parent
+	i := len(all) - 1
+	for i > 0 && c.before(&all[(i-1)/2]) {
+		all[i] = all[(i-1)/2]
+		i = (i - 1) / 2
 	}
+	all[i] = c
 }
 
 func (h *completions) pop() completion {
 	all := *h
-	first, last := all[0], len(all)-1
-	all[0] = all[last]
-	all = all[:last]
+	first, moved := all[0], all[len(all)-1]
+	all = all[:len(all)-1]
 	*h = all
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(all); child++ {
-			if all[child].before(&all[least]) {
-				least = child
-			}
+	i := 0
+	for child := 1; child < len(all); child = 2*i + 1 {
+		if child+1 < len(all) && all[child+1].before(&all[child]) {
+			child++
 		}
-		if least == i {
-			return first
+		if !all[child].before(&moved) {
+			break
 		}
-		all[i], all[least] = all[least], all[i]
-		i = least
+		all[i] = all[child]
+		i = child
 	}
+	if len(all) > 0 {
+		all[i] = moved
+	}
+	return first
 }

@@ -31,7 +31,13 @@ type csvFile struct {
 
 // CSV writes the result as the files that the package's doc lists.
 func CSV(create Create, r *simulation.Result) error {
-	for _, f := range csvFiles(r) {
+	s := Summarize(r)
+	return s.CSV(create, r)
+}
+
+// CSV writes the result that the summary is of.
+func (s *Summary) CSV(create Create, r *simulation.Result) error {
+	for _, f := range s.csvFiles(r) {
 		if err := f.write(create); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
@@ -52,9 +58,9 @@ func (f csvFile) write(create Create) (err error) {
 	return w.Error()
 }
 
-func csvFiles(r *simulation.Result) []csvFile {
+func (s *Summary) csvFiles(r *simulation.Result) []csvFile {
 	return []csvFile{
-		{"summary.csv", []string{"name", "unit", "value"}, func(put func(...string)) { summaryRows(r, put) }},
+		{"summary.csv", []string{"name", "unit", "value"}, s.rows},
 		{"jobs.csv", []string{"id", "submit", "start", "end", "wait_ms", "run_ms", "procs", "queue", "user", "state", "cause", "requeues"}, func(put func(...string)) { jobRows(r, put) }},
 		{"resources.csv", []string{"resource", "time", "time_ms", "total", "owned", "borrowed", "lent", "in_use", "waiting"}, func(put func(...string)) { resourceRows(r, put) }},
 		{"hosts.csv", []string{"time", "time_ms", "owned_busy", "owned_idle", "requested", "expected", "busy", "idle", "draining", "leaving"}, func(put func(...string)) { seriesRows(r.Hosts, put) }},
@@ -68,8 +74,7 @@ func csvFiles(r *simulation.Result) []csvFile {
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-func summaryRows(r *simulation.Result, put func(...string)) {
-	s := Summarize(r)
+func (s *Summary) rows(put func(...string)) {
 	for _, f := range s.Figures() {
 		put(f.Name, string(f.Unit), number(f.Value))
 	}

@@ -111,7 +111,7 @@ func TestTheDocListsTheColumnsOfEachFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(strings.ReplaceAll(string(doc), "//", " ")), " ")
-	for _, f := range csvFiles(&simulation.Result{}) {
+	for _, f := range new(Summary).csvFiles(&simulation.Result{}) {
 		if want := f.name + " " + strings.Join(f.columns, ", "); !strings.Contains(text, want) {
 			t.Errorf("the doc does not say %q", want)
 		}

@@ -58,7 +58,13 @@ type page struct {
 
 // HTML writes the report as one page that needs nothing else.
 func HTML(w io.Writer, r *simulation.Result, o Options) error {
-	p, err := pageFor(r, o)
+	s := Summarize(r)
+	return s.HTML(w, r, o)
+}
+
+// HTML writes the report of the result that the summary is of.
+func (s *Summary) HTML(w io.Writer, r *simulation.Result, o Options) error {
+	p, err := s.page(r, o)
 	if err != nil {
 		return err
 	}
@@ -69,18 +75,17 @@ func HTML(w io.Writer, r *simulation.Result, o Options) error {
 	return out.Flush()
 }
 
-func pageFor(r *simulation.Result, o Options) (page, error) {
-	s := Summarize(r)
+func (s *Summary) page(r *simulation.Result, o Options) (page, error) {
 	if o.Rows <= 0 {
 		o.Rows = mostRows
 	}
 	p := page{
-		Title: o.Title, Source: s.Source, Span: span(&s), Seed: s.Seed, Sessions: s.Sessions, Stopped: s.Stopped,
-		Little: s.Little.String(), Holds: s.Little.Holds, Cards: cards(&s), Charts: charts(r), Sheets: sheets(r, &s, o.Rows), Stories: stories(r),
+		Title: o.Title, Source: s.Source, Span: span(s), Seed: s.Seed, Sessions: s.Sessions, Stopped: s.Stopped,
+		Little: s.Little.String(), Holds: s.Little.Holds, Cards: cards(s), Charts: charts(r), Sheets: sheets(r, s, o.Rows), Stories: stories(r),
 		Style: template.CSS(styleText), Script: template.JS(scriptText),
 	}
 	if p.Title == "" {
-		p.Title = title(&s)
+		p.Title = title(s)
 	}
 	data, err := chartData(p.Charts)
 	p.Data = template.JS(data)

@@ -93,6 +93,10 @@ func byQueue(r *simulation.Result) division {
 	d := division{of: make([]int32, len(jobs))}
 	groups, shapes := map[string]int32{}, map[*trace.Shape]int32{}
 	for i := range jobs {
+		if i > 0 && jobs[i].Shape == jobs[i-1].Shape {
+			d.of[i] = d.of[i-1]
+			continue
+		}
 		g, known := shapes[jobs[i].Shape]
 		if !known {
 			name := queue(&jobs[i])
@@ -144,28 +148,34 @@ func byCause(r *simulation.Result) division {
 // measure is a number that some jobs have.
 type measure func(*trace.Job, *simulation.Outcome) (int64, bool)
 
-// parts answers the numbers of the jobs by group, as parts of the buffer, which has room for all.
+// parts answers the numbers of the jobs by group, as parts of the buffer, which has room for all: one behind
+// the other.
 func (d division) parts(r *simulation.Result, m measure, buffer []int64) [][]int64 {
-	jobs := jobsOf(r)
-	ends := make([]int, len(d.names)+1)
-	for i := range jobs {
-		if _, has := m(&jobs[i], &r.Outcomes[i]); has {
-			ends[d.of[i]+1]++
-		}
+	begins := make([]int, len(d.names)+1)
+	for _, g := range d.of {
+		begins[g+1]++
 	}
 	for g := range d.names {
-		ends[g+1] += ends[g]
+		begins[g+1] += begins[g]
 	}
-	next := slices.Clone(ends)
+	ends := slices.Clone(begins)
+	jobs := jobsOf(r)
 	for i := range jobs {
 		if v, has := m(&jobs[i], &r.Outcomes[i]); has {
-			buffer[next[d.of[i]]] = v
-			next[d.of[i]]++
+			buffer[ends[d.of[i]]] = v
+			ends[d.of[i]]++
 		}
 	}
-	parts := make([][]int64, len(d.names))
+	return d.together(buffer, begins, ends)
+}
+
+// together moves the parts of a buffer together, one behind the other.
+func (d division) together(buffer []int64, begins, ends []int) [][]int64 {
+	parts, at := make([][]int64, len(d.names)), 0
 	for g := range parts {
-		parts[g] = buffer[ends[g]:ends[g+1]]
+		n := copy(buffer[at:], buffer[begins[g]:ends[g]])
+		parts[g] = buffer[at : at+n]
+		at += n
 	}
 	return parts
 }

@@ -15,17 +15,23 @@ import (
 )
 
 // Save writes the result to a file, packed by gzip where its name ends in ".gz".
-func Save(path string, r *simulation.Result) (err error) {
+func Save(path string, r *simulation.Result) error {
+	s := Summarize(r)
+	return s.Save(path, r)
+}
+
+// Save writes the result that the summary is of.
+func (s *Summary) Save(path string, r *simulation.Result) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if !strings.HasSuffix(path, ".gz") {
-		return JSON(file, r)
+		return s.json(file, r)
 	}
 	packed := gzip.NewWriter(file)
-	if err := JSON(packed, r); err != nil {
+	if err := s.json(packed, r); err != nil {
 		return err
 	}
 	return packed.Close()
@@ -33,11 +39,15 @@ func Save(path string, r *simulation.Result) (err error) {
 
 // JSON writes the whole result, so that ReadJSON can read it again. The package's doc says how.
 func JSON(w io.Writer, r *simulation.Result) error {
-	o := &object{w: bufio.NewWriterSize(w, 1<<16)}
 	s := Summarize(r)
+	return s.json(w, r)
+}
+
+func (s *Summary) json(w io.Writer, r *simulation.Result) error {
+	o := &object{w: bufio.NewWriterSize(w, 1<<16)}
 	o.field("format", savedFormat)
 	o.field("version", savedVersion)
-	o.field("summary", s)
+	o.field("summary", *s)
 	o.field("cluster", r.Cluster)
 	o.field("label", r.Label)
 	o.field("seed", seed(r.Seed))

@@ -24,6 +24,7 @@ type Series struct {
 	last Point // as it is now
 	// area is, by column, the sum of value times milliseconds of the point that is being made.
 	area []int64
+	room []int64 // for the values of points to come
 }
 
 // Point is the values from a time on.
@@ -53,19 +54,32 @@ func (s *Series) Note(at cluster.Time, values ...int64) {
 	switch {
 	case !began:
 		s.last.Values = make([]int64, len(values))
-		s.Points = append(s.Points, Point{at, slices.Clone(values)})
+		s.point(at, values)
 	case s.Width > 0:
 	case slices.Equal(values, s.last.Values):
 	case s.Points[len(s.Points)-1].At == at:
 		copy(s.Points[len(s.Points)-1].Values, values)
 	default:
-		s.Points = append(s.Points, Point{at, slices.Clone(values)})
+		s.point(at, values)
 	}
 	s.last.At, s.End = at, at
 	copy(s.last.Values, values)
 	if s.Width == 0 && len(s.Points) > s.most {
 		s.merge()
 	}
+}
+
+// point adds a point. The values of many are in one piece of memory.
+func (s *Series) point(at cluster.Time, values []int64) {
+	const many = 256
+	n := len(values)
+	if len(s.room) < n {
+		s.room = make([]int64, many*n)
+	}
+	kept := s.room[:n:n]
+	s.room = s.room[n:]
+	copy(kept, values)
+	s.Points = append(s.Points, Point{at, kept})
 }
 
 // pass lets time pass with the values as they are.
@@ -97,7 +111,7 @@ func (s *Series) close(edge cluster.Time) {
 		last[i] = (s.area[i] + int64(s.Width)/2) / int64(s.Width)
 		s.area[i] = 0
 	}
-	s.Points = append(s.Points, Point{edge, slices.Clone(s.last.Values)})
+	s.point(edge, s.last.Values)
 	if len(s.Points) > s.most {
 		s.merge()
 	}
@@ -107,7 +121,11 @@ func (s *Series) close(edge cluster.Time) {
 func (s *Series) merge() {
 	whole := s.last.At.Sub(s.Points[0].At)
 	width := max(2*whole/cluster.Duration(s.most)+1, 2*s.Width)
-	merged := &Series{Columns: s.Columns, most: s.most, Width: width, Integral: make([]int64, len(s.area)), area: make([]int64, len(s.area)), Max: slices.Clone(s.Max)}
+	n := len(s.area)
+	merged := &Series{
+		Columns: s.Columns, Points: make([]Point, 0, s.most+1), Integral: make([]int64, n), Max: slices.Clone(s.Max),
+		Width: width, most: s.most, area: make([]int64, n),
+	}
 	for _, p := range s.Points {
 		merged.Note(p.At, p.Values...)
 	}

@@ -35,7 +35,7 @@ type builder struct {
 	origin  string
 	// before is how many jobs earlier files had.
 	before int
-	// left answers how many times as much as was read is still to come.
+	// left answers how many times as much as was read of the file is still to come.
 	left func() float64
 }
 
@@ -104,7 +104,7 @@ func (b *builder) grow() {
 		more /= 4
 	}
 	if b.left != nil {
-		more = max(more, min(int(float64(len(b.jobs))*b.left()*1.02), 100_000_000))
+		more = max(more, min(int(float64(len(b.jobs)-b.before)*b.left()*1.02), 100_000_000))
 	}
 	b.jobs = slices.Grow(b.jobs, max(more, 1024))
 }

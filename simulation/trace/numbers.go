@@ -42,6 +42,25 @@ func whole(text []byte) (n int64, lost, ok bool) {
 	return n, lost, true
 }
 
+// few reads a number of so few digits that it is not too large for anything, without
+// decimals: most are such. It tells whether the text is one.
+func few(text []byte) (n int64, is bool) {
+	if len(text) == 2 && text[0] == '-' && text[1] == '1' { // what is not known
+		return -1, true
+	}
+	if len(text) == 0 || len(text) > 9 {
+		return 0, false
+	}
+	for _, c := range text {
+		digit := c - '0'
+		if digit > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(digit)
+	}
+	return n, true
+}
+
 // integer reads a whole number without decimals.
 func integer(text []byte) (int64, bool) {
 	if bytes.IndexByte(text, '.') >= 0 {

@@ -94,6 +94,7 @@ func (b *builder) readFile(name string) error {
 type countedReader struct {
 	in         io.Reader
 	done, size int64
+	ahead      func() int // how much of what was read nobody has looked at
 }
 
 func (c *countedReader) Read(p []byte) (int, error) {
@@ -102,18 +103,25 @@ func (c *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// left answers how many times as long as what was read the rest is.
+// left answers how many times as long as what was looked at the rest is.
 func (c *countedReader) left() float64 {
-	if c.done == 0 || c.done >= c.size {
+	used := c.done
+	if c.ahead != nil {
+		used -= int64(c.ahead())
+	}
+	if used <= 0 || used >= c.size {
 		return 0
 	}
-	return float64(c.size-c.done) / float64(c.done)
+	return float64(c.size-used) / float64(used)
 }
 
 // read reads one text, which may be compressed.
 func (b *builder) read(r io.Reader, name string) error {
 	b.file, b.before = name, len(b.jobs)
 	in := bufio.NewReaderSize(r, readAhead)
+	if counted, is := r.(*countedReader); is {
+		counted.ahead = in.Buffered
+	}
 	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
 		z, err := gzip.NewReader(in)
 		if err != nil {

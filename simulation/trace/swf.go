@@ -33,6 +33,14 @@ var swfNames = [swfFields]string{
 	swfRequested: "requested time", swfMemory: "requested memory", swfUser: "user", swfGroup: "group", swfProgram: "program", swfQueue: "queue",
 }
 
+// swfRead tells which fields are read.
+var swfRead = func() (read [swfFields]bool) {
+	for i, name := range swfNames {
+		read[i] = name != ""
+	}
+	return read
+}()
+
 // swfReader reads one file in the Standard Workload Format.
 type swfReader struct {
 	*builder
@@ -87,22 +95,21 @@ func (r *swfReader) header(line []byte) {
 
 // fields reads a record's fields, and tells whether they could be read.
 func (r *swfReader) fields(line []byte) bool {
-	count, at := 0, 0
-	for at < len(line) {
-		for at < len(line) && (line[at] == ' ' || line[at] == '\t' || line[at] == '\r') {
+	count := 0
+	for at := 0; ; count++ {
+		for at < len(line) && blank(line[at]) {
 			at++
 		}
 		begin := at
-		for at < len(line) && line[at] != ' ' && line[at] != '\t' && line[at] != '\r' {
+		for at < len(line) && !blank(line[at]) {
 			at++
 		}
 		if begin == at {
 			break
 		}
-		if count < swfFields && swfNames[count] != "" && !r.number(count, line[begin:at]) {
+		if count < swfFields && swfRead[count] && !r.number(count, line[begin:at]) {
 			return false
 		}
-		count++
 	}
 	if count < swfLeast {
 		r.breakRow(r.line, "", fmt.Sprintf("there are %d fields", count), "write the 18 of the Standard Workload Format")
@@ -117,8 +124,15 @@ func (r *swfReader) fields(line []byte) bool {
 	return true
 }
 
+// blank tells whether c stands between fields.
+func blank(c byte) bool { return c <= ' ' && (c == ' ' || c == '\t' || c == '\r') }
+
 // number reads a field that is needed.
 func (r *swfReader) number(field int, text []byte) bool {
+	if n, short := few(text); short {
+		r.n[field], r.text[field] = n, text
+		return true
+	}
 	n, lost, ok := whole(text)
 	if !ok {
 		r.refuseField(field, fmt.Sprintf("%q is not a number", text[:min(len(text), mostQuoted)]), "write one, or -1 where it is not known")

@@ -1,6 +1,8 @@
 package trace_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -108,4 +110,23 @@ func TestPlacesAreTheFirstFew(t *testing.T) {
 		}
 	}
 	checkRepairs(t, tr, "no-estimate 30, id-reused 29")
+}
+
+func TestALaterFileIsExpectedToBringAsManyJobsAsItHas(t *testing.T) {
+	const jobs = 40_000
+	var files []string
+	for _, name := range []string{"first", "second"} {
+		file := filepath.Join(t.TempDir(), name+".swf")
+		if err := os.WriteFile(file, []byte(manyLines(jobs)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	all, err := trace.Read(files, trace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Jobs) != 2*jobs || cap(all.Jobs) > 4*jobs {
+		t.Errorf("there are %d jobs, and room for %d", len(all.Jobs), cap(all.Jobs))
+	}
 }
