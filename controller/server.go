@@ -18,6 +18,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/limit"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/scheduling/snapshot"
 )
@@ -31,13 +32,26 @@ type Server struct {
 	log     *slog.Logger
 	mux     *http.ServeMux
 	api     huma.API
+	limits  limit.Limits
+	guard   *limit.Guard
 }
 
+// Option is a choice about a server.
+type Option func(*Server)
+
+// WithLimits says what one peer may take, in place of the defaults.
+func WithLimits(l limit.Limits) Option { return func(s *Server) { s.limits = l } }
+
 // NewServer answers the API of a service.
-func NewServer(service *Service, log *slog.Logger) *Server {
+func NewServer(service *Service, log *slog.Logger, options ...Option) *Server {
 	config := huma.DefaultConfig("XCE Elastic controller", "1")
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", "", nil
-	s := &Server{service: service, log: log, mux: http.NewServeMux()}
+	config.Formats = map[string]huma.Format{"application/json": strictJSON, "json": strictJSON}
+	s := &Server{service: service, log: log, mux: http.NewServeMux(), limits: limit.Defaults()}
+	for _, choose := range options {
+		choose(s)
+	}
+	s.guard = limit.New(s.limits, time.Now)
 	s.api = humago.New(s.mux, config)
 	s.routes()
 	return s
@@ -57,6 +71,11 @@ type peerKey struct{}
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) {
 	defer s.logPanic(r)
 	peer, err := pki.PeerOf(r.TLS)
+	r, done, ok := s.admit(w, r, callerOf(r, peer, err))
+	if !ok {
+		return
+	}
+	defer done()
 	if err != nil && r.URL.Path != api.PostJoin.Path {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
@@ -90,8 +109,10 @@ func handle[I, O any](s *Server, route api.Route, handler func(context.Context, 
 	}
 	huma.Register(s.api, huma.Operation{
 		OperationID: route.ID, Method: route.Method, Path: route.Path, Summary: route.Summary,
-		Middlewares: huma.Middlewares{guard}, RejectUnknownQueryParameters: true,
+		Middlewares: huma.Middlewares{guard}, RejectUnknownQueryParameters: true, MaxBodyBytes: route.MostBody(s.limits.CatalogMB << 20),
 	}, func(ctx context.Context, in *I) (*O, error) {
+		ctx, cancel := context.WithTimeout(ctx, s.limits.Time.Std()+longestWaitOf(in))
+		defer cancel()
 		out, err := handler(ctx, in)
 		return out, s.answer(ctx, route, err)
 	})
@@ -119,6 +140,10 @@ func (s *Server) answer(ctx context.Context, route api.Route, err error) error {
 			details[i] = &huma.ErrorDetail{Location: p.Path, Message: p.What + "; " + p.Remedy}
 		}
 		return huma.NewError(http.StatusUnprocessableEntity, "refused", details...)
+	case errors.As(err, new(huma.StatusError)):
+		return err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return s.tooLong()
 	case ctx.Err() != nil:
 		return huma.NewError(http.StatusServiceUnavailable, "the call was cancelled")
 	}
@@ -174,8 +199,11 @@ func (s *Server) readRoutes() {
 		return &body[api.Status]{st}, err
 	})
 	handle(s, api.GetChanges, func(ctx context.Context, in *Poll) (*body[api.Changes], error) {
-		wait, cancel := in.context(ctx)
-		defer cancel()
+		wait, done, err := s.hold(ctx, *in)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
 		changes, err := sv.Changes(ctx, wait, in.After)
 		return &body[api.Changes]{changes}, err
 	})
@@ -316,8 +344,11 @@ func (s *Server) hostRoutes() {
 		Poll
 	},
 	) (*body[api.Assignments], error) {
-		wait, cancel := in.context(ctx)
-		defer cancel()
+		wait, done, err := s.hold(ctx, in.Poll)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
 		a, err := sv.Assignments(ctx, wait, peerOf(ctx), in.After)
 		return &body[api.Assignments]{a}, err
 	})
@@ -335,9 +366,10 @@ func (s *Server) hostRoutes() {
 func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
 	server := &http.Server{
 		Handler: s.Handler(), TLSConfig: config,
-		ReadHeaderTimeout: 10 * time.Second, WriteTimeout: longestWait + 30*time.Second, IdleTimeout: 2 * time.Minute,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ReadHeaderTimeout: 10 * time.Second, WriteTimeout: longestWait + s.limits.Time.Std() + 10*time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: api.MostHeader,
+		BaseContext:    func(net.Listener) context.Context { return ctx },
+		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan error, 1)
 	go func() {
@@ -350,7 +382,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 		}
 		stopped <- err
 	}()
-	if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.ServeTLS(s.limits.Listener(listener), "", ""); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the API at %s: %w", listener.Addr(), err)
 	}
 	return <-stopped

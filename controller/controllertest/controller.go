@@ -14,15 +14,18 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/limit"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/store"
 )
 
 // Controller is a controller under test. It can be stopped and started again.
 type Controller struct {
-	TB      testing.TB
-	Config  controller.Config
-	State   string // file, or store.Memory
+	TB     testing.TB
+	Config controller.Config
+	State  string // file, or store.Memory
+	// Limits are the defaults where they are nil.
+	Limits  *limit.Limits
 	Clock   *Clock
 	Service *controller.Service
 	Address string // host:port, the same after every start
@@ -99,7 +102,7 @@ func (c *Controller) serve(sessions bool) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var works sync.WaitGroup
-	server := controller.NewServer(c.Service, slog.New(slog.DiscardHandler))
+	server := controller.NewServer(c.Service, slog.New(slog.DiscardHandler), controller.WithLimits(c.limits()))
 	works.Go(func() {
 		if err := server.Serve(ctx, listener, config); err != nil {
 			c.TB.Error(err)
@@ -116,6 +119,13 @@ func (c *Controller) serve(sessions bool) {
 		works.Wait()
 		c.CloseStore()
 	}
+}
+
+func (c *Controller) limits() limit.Limits {
+	if c.Limits == nil {
+		return limit.Defaults()
+	}
+	return *c.Limits
 }
 
 // open opens the state again where the controller was stopped.
