@@ -26,6 +26,9 @@ import (
 // longestWait limits a long poll.
 const longestWait = 30 * time.Second
 
+// longestBody is how long the body of a call may take to arrive.
+const longestBody = 10 * time.Second
+
 // Server is the controller's API over HTTPS with client certificates.
 type Server struct {
 	service *Service
@@ -110,6 +113,7 @@ func handle[I, O any](s *Server, route api.Route, handler func(context.Context, 
 	huma.Register(s.api, huma.Operation{
 		OperationID: route.ID, Method: route.Method, Path: route.Path, Summary: route.Summary,
 		Middlewares: huma.Middlewares{guard}, RejectUnknownQueryParameters: true, MaxBodyBytes: route.MostBody(s.limits.CatalogMB << 20),
+		BodyReadTimeout: min(s.limits.Time.Std(), longestBody),
 	}, func(ctx context.Context, in *I) (*O, error) {
 		ctx, cancel := context.WithTimeout(ctx, s.limits.Time.Std()+longestWaitOf(in))
 		defer cancel()

@@ -101,7 +101,7 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 		defer close(sessions)
 		service.RunSessions(ctx)
 	}()
-	err = controller.NewServer(service, log).Serve(ctx, listener, tls)
+	err = controller.NewServer(service, log, controller.WithLimits(c.Controller.Limits)).Serve(ctx, listener, tls)
 	stop()
 	<-sessions
 	return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/limit"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/record"
 	"xce.internal/elastic/providers"
@@ -75,6 +76,8 @@ type Controller struct {
 	// RecordLimitMB is how large all files in it may become together.
 	Record        string `json:"record"`
 	RecordLimitMB int64  `json:"record_limit_mb"`
+	// Limits are what one peer may take of the controller.
+	Limits limit.Limits `json:"limits"`
 }
 
 // TLS names the PEM files of one side of a connection.
@@ -112,7 +115,10 @@ type Log struct {
 	Format string `json:"format"`
 }
 
-var rules = cluster.DefaultHostRules()
+var (
+	rules = cluster.DefaultHostRules()
+	few   = limit.Defaults()
+)
 
 // defaults are the values of keys that are set nowhere; every key that an
 // environment variable can set must be here.
@@ -120,6 +126,9 @@ var defaults = map[string]any{
 	"cluster.name": "", "cluster.session_interval": "5s",
 	"controller.listen": "127.0.0.1:7400", "controller.address": "https://127.0.0.1:7400", "controller.state": "controller.db",
 	"controller.ca_key": "", "controller.record": "", "controller.record_limit_mb": record.DefaultMost >> 20, "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key",
+	"controller.limits.rate": few.Rate, "controller.limits.burst": few.Burst, "controller.limits.stranger_rate": few.StrangerRate, "controller.limits.stranger_burst": few.StrangerBurst,
+	"controller.limits.calls": few.Calls, "controller.limits.polls": few.Polls, "controller.limits.connections": few.Connections, "controller.limits.address_connections": few.AddressConnections,
+	"controller.limits.catalog_mb": few.CatalogMB, "controller.limits.time": few.Time.String(),
 	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
 	"temporal.address": "", "temporal.namespace": "",
 	"policy.order": "fcfs", "policy.depth": 0,
@@ -213,6 +222,7 @@ func (c *Config) validate() cluster.Problems {
 	if c.Agent.MemoryMB < 0 {
 		ps = append(ps, cluster.Problem{Path: "agent.memory_mb", What: fmt.Sprintf("%d is negative", c.Agent.MemoryMB), Remedy: "write 0 or a positive whole number"})
 	}
+	ps = append(ps, c.Controller.Limits.Validate("controller.limits")...)
 	ps = append(ps, c.Hosts.Validate(c.Cluster.SessionInterval)...)
 	_, faults := c.Agent.Capacity()
 	ps = append(ps, faults...)

@@ -308,6 +308,8 @@ func TestEveryKeyWithADefaultIsAKeyAndHasAVariable(t *testing.T) {
 			value := map[string]string{
 				"cluster.session_interval": "1m", "agent.cpus": "3", "agent.memory_mb": "3", "policy.order": "easy", "policy.depth": "3", "log.level": "debug", "log.format": "json",
 				"hosts.max": "3", "hosts.idle_time": "1h", "hosts.join_within": "1h", "hosts.max_lifetime": "1h", "hosts.suspect_after": "1h", "hosts.lost_after": "1h", "hosts.halt.hosts": "7", "hosts.halt.percent": "7",
+				"controller.limits.rate": "7", "controller.limits.burst": "7", "controller.limits.stranger_rate": "7", "controller.limits.stranger_burst": "7", "controller.limits.calls": "7", "controller.limits.polls": "7",
+				"controller.limits.connections": "7", "controller.limits.address_connections": "7", "controller.limits.catalog_mb": "7", "controller.limits.time": "7s",
 				"controller.record_limit_mb": "77", "simulation.steps.controller": "7ms", "simulation.steps.news": "7ms", "simulation.steps.stop": "7s",
 			}[key]
 			if value == "" {
