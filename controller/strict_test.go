@@ -48,7 +48,9 @@ func TestPlainJSONIsTakenWhateverIsInIt(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		words := rapid.MapOf(rapid.StringN(0, 20, -1).Filter(func(s string) bool { return !strings.ContainsRune(s, 0) && strings.ToLower(s) == s && strings.ToUpper(s) == strings.ToUpper(strings.ToLower(s)) }),
+		words := rapid.MapOf(rapid.StringN(0, 20, -1).Filter(func(s string) bool {
+			return !strings.ContainsRune(s, 0) && strings.ToLower(s) == s && strings.ToUpper(s) == strings.ToUpper(strings.ToLower(s))
+		}),
 			rapid.StringN(0, 20, -1).Filter(func(s string) bool { return !strings.ContainsRune(s, 0) })).Draw(t, "words")
 		folded := map[string]bool{}
 		for key := range words {

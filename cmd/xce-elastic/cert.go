@@ -70,7 +70,7 @@ func newCertIssue() *cobra.Command {
 			return err
 		}
 		files := pki.In(*folder, *file)
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s and %s are for %s/%s\n", files.Cert, files.Key, *role, *name)
+		err = say(cmd.OutOrStdout(), "%s and %s are for %s/%s\n", files.Cert, files.Key, *role, *name)
 		return err
 	}
 	return cmd
