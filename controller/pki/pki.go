@@ -21,6 +21,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"xce.internal/elastic/cluster/private"
 )
 
 // Peer is who a certificate says its holder is.
@@ -87,6 +89,9 @@ func OpenAuthority(folder string) (*Authority, error) {
 }
 
 func (a *Authority) load(certFile, keyFile string) error {
+	if err := private.Check(keyFile); err != nil {
+		return fmt.Errorf("key of the certificate authority: %w", err)
+	}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
 		return fmt.Errorf("read certificate authority in %s: %w", a.folder, err)
@@ -108,7 +113,7 @@ func isAbsent(path string) bool {
 func (a *Authority) path(name, ending string) string { return filepath.Join(a.folder, name+ending) }
 
 func (a *Authority) create() error {
-	if err := os.MkdirAll(a.folder, 0o700); err != nil {
+	if err := private.Folder(a.folder); err != nil {
 		return fmt.Errorf("make certificate folder: %w", err)
 	}
 	template, err := newTemplate("XCE Elastic certificate authority", caLife)
@@ -187,7 +192,7 @@ func (a *Authority) sign(file string, template *x509.Certificate, key *ecdsa.Pri
 	if err != nil {
 		return fmt.Errorf("encode key: %w", err)
 	}
-	if err := os.WriteFile(a.path(file, ".key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600); err != nil {
+	if err := private.Write(a.path(file, ".key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})); err != nil {
 		return fmt.Errorf("write key: %w", err)
 	}
 	if err := os.WriteFile(a.path(file, ".crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644); err != nil {
@@ -212,6 +217,9 @@ func In(folder, file string) Files {
 }
 
 func (f Files) load() (*x509.CertPool, tls.Certificate, error) {
+	if err := private.Check(f.Key); err != nil {
+		return nil, tls.Certificate{}, fmt.Errorf("key of certificate %s: %w", f.Cert, err)
+	}
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
 		return nil, pair, fmt.Errorf("read certificate %s with key %s: %w", f.Cert, f.Key, err)
