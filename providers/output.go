@@ -54,7 +54,7 @@ func (l *logLines) Write(p []byte) (int, error) {
 
 // flush logs the line so far, with no character that could steer a terminal.
 func (l *logLines) flush() {
-	line := strings.TrimSpace(plain.Line(string(l.line)))
+	line := strings.TrimSpace(plain.Line(strings.ReplaceAll(string(l.line), "\t", " ")))
 	if l.scrub != nil {
 		line = l.scrub(line)
 	}

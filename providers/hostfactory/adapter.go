@@ -28,6 +28,7 @@ type Adapter struct {
 	turns   chan struct{}   // whoever could put something in has the turn
 	alone   map[string]bool // the plug-in's request ids that are asked for one by one; of whoever has the turn
 	secrets providers.Secrets
+	user    *providers.Account
 	stuck   atomic.Bool // a script runs; left over from an earlier turn only if it cannot be killed
 }
 

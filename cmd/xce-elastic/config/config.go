@@ -54,7 +54,11 @@ type Provider struct {
 	Script      string       `json:"script"`
 	HostFactory *HostFactory `json:"hostfactory,omitempty"`
 	// Environment has lines NAME=VALUE.
-	Environment []string         `json:"environment"`
+	Environment []string `json:"environment"`
+	// User is the system user as whom the script runs; empty is who we are.
+	User string `json:"user"`
+	// Secrets has lines NAME=FILE: the script finds the secret in the file that the variable NAME_FILE names.
+	Secrets     []string         `json:"secrets"`
 	TimeLimit   cluster.Duration `json:"time_limit"`
 	OutputLimit int64            `json:"output_limit"`
 	SurveyEvery cluster.Duration `json:"survey_every"`
@@ -174,6 +178,11 @@ func (c *Config) complete() {
 		if p.OutputLimit == 0 {
 			p.OutputLimit = defaultOutputLimit
 		}
+		for i, line := range p.Secrets {
+			if name, file, named := strings.Cut(line, "="); named && file != "" {
+				p.Secrets[i] = name + "=" + resolve(base, file)
+			}
+		}
 		if strings.Contains(p.Script, "/") {
 			p.Script = resolve(base, p.Script)
 		}
@@ -276,6 +285,15 @@ func (p Provider) validate(at string, before []Provider) (ps cluster.Problems) {
 			add(fmt.Sprintf("environment[%d]", i), "the line is not NAME=VALUE", "write NAME=VALUE")
 		}
 	}
+	for i, line := range p.Secrets {
+		at := fmt.Sprintf("secrets[%d]", i)
+		switch name, file, _ := strings.Cut(line, "="); {
+		case name == "" || file == "":
+			add(at, "the line is not NAME=FILE", "write NAME=FILE, the file that the secret is in")
+		case slices.ContainsFunc(p.Secrets[:i], func(o string) bool { return strings.HasPrefix(o, name+"=") }):
+			add(at, "there is a secret of that name already", "give each a name of its own")
+		}
+	}
 	return ps
 }
 
@@ -345,13 +363,18 @@ func (p Provider) Plugin() (hostfactory.Spec, bool) {
 
 // Spec answers what the runner needs to run the provider's script.
 func (p Provider) Spec() providers.Spec {
-	environment := map[string]string{}
-	for _, line := range p.Environment {
-		name, value, _ := strings.Cut(line, "=")
-		environment[name] = value
-	}
 	return providers.Spec{
-		Name: p.Name, Script: p.Script, Environment: environment,
+		Name: p.Name, Script: p.Script, Environment: pairs(p.Environment), User: p.User, Secrets: pairs(p.Secrets),
 		TimeLimit: time.Duration(p.TimeLimit) * time.Millisecond, OutputLimit: p.OutputLimit,
 	}
+}
+
+// pairs reads lines NAME=VALUE.
+func pairs(lines []string) map[string]string {
+	values := map[string]string{}
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, "=")
+		values[name] = value
+	}
+	return values
 }
