@@ -86,14 +86,18 @@ func escape(text string, long func(rune) string) string {
 }
 
 // Writer answers a writer that escapes what steers in what is written through
-// it. Each write must end where a character ends, as those of logs do.
+// it, but for tabs, which tables and usages have. Each write must end where a character ends, as those of logs do.
 func Writer(to io.Writer) io.Writer { return writer{to} }
 
 type writer struct{ to io.Writer }
 
 // Write implements io.Writer.
 func (w writer) Write(p []byte) (int, error) {
-	if _, err := io.WriteString(w.to, Escape(strings.ToValidUTF8(string(p), "\ufffd"))); err != nil {
+	columns := strings.Split(strings.ToValidUTF8(string(p), "\ufffd"), "\t")
+	for i := range columns {
+		columns[i] = Escape(columns[i])
+	}
+	if _, err := io.WriteString(w.to, strings.Join(columns, "\t")); err != nil {
 		return 0, err
 	}
 	return len(p), nil
