@@ -49,7 +49,7 @@ func TestPlainJSONIsTakenWhateverIsInIt(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.MapOf(rapid.StringN(0, 20, -1).Filter(func(s string) bool {
-			return !strings.ContainsRune(s, 0) && strings.ToLower(s) == s && strings.ToUpper(s) == strings.ToUpper(strings.ToLower(s))
+			return !strings.ContainsRune(s, 0)
 		}),
 			rapid.StringN(0, 20, -1).Filter(func(s string) bool { return !strings.ContainsRune(s, 0) })).Draw(t, "words")
 		folded := map[string]bool{}
