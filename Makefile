@@ -11,7 +11,7 @@ export XCE_BIN := $(BIN)
 
 SOURCES := $(shell find . -name '*.go' -not -path './devserver/*') go.mod go.sum
 
-.PHONY: help build run dev test lint race e2e bench fuzz clean
+.PHONY: help build run dev test lint race e2e bench fuzz vuln clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,12 +63,21 @@ bench: build ## Benchmarks
 	go test -run '^$$' -bench Borrow -benchtime 20x -timeout 20m -tags e2e ./cmd/xce-elastic/dev
 
 fuzz: ## Fuzz what reads untrusted input, a minute each
+	go test -run '^$$' -fuzz FuzzAPI -fuzztime 60s -fuzzminimizetime 20x ./controller
 	go test -run '^$$' -fuzz FuzzClassify -fuzztime 60s ./providers
+	go test -run '^$$' -fuzz FuzzRunner -fuzztime 60s -fuzzminimizetime 20x ./providers
 	go test -run '^$$' -fuzz FuzzParse -fuzztime 60s ./cmd/xce-elastic/config
 	go test -run '^$$' -fuzz FuzzRead -fuzztime 60s -fuzzminimizetime 20x ./scheduling/snapshot
 	for target in SWF Sacct LSF GridEngine PBS JSONL AnyFormat Mapping; do \
 		go test -run '^$$' -fuzz "^Fuzz$$target\$$" -fuzztime 60s -fuzzminimizetime 20x ./simulation/trace || exit 1; \
 	done
+
+# The database is read from https://vuln.go.dev; where that cannot be reached, name a copy of it:
+# make vuln VULNDB=file:///path/to/vulndb
+VULNDB ?= https://vuln.go.dev
+vuln: ## Look for known vulnerabilities that our code can reach (needs the network)
+	go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db $(VULNDB) ./...
+	cd devserver && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db $(VULNDB) ./...
 
 clean: ## Remove what was built and the example cluster's state
 	rm -rf $(BIN) .xce

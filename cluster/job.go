@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"xce.internal/elastic/cluster/plain"
 )
 
 // JobState says where a job is in its life.
@@ -94,6 +96,7 @@ func (s JobSpec) TokenNames() []string { return slices.Sorted(maps.Keys(s.Tokens
 // Limits of what one job can ask for.
 const (
 	mostConstraint   = 1000 // bytes
+	mostLabel        = 256  // bytes
 	mostAlternatives = 64
 	mostAfter        = 10_000
 	mostNodes        = 1_000_000
@@ -112,6 +115,7 @@ func (s JobSpec) Validate(resources []SharedResource, hosts []Host) Problems {
 	if len(s.Command) == 0 || s.Command[0] == "" {
 		ps.add("command", "there is no command", "say what to run")
 	}
+	ps.label("name", s.Name)
 	if s.Queue != "" {
 		ps.name("queue", s.Queue)
 	}
@@ -122,6 +126,16 @@ func (s JobSpec) Validate(resources []SharedResource, hosts []Host) Problems {
 		return append(append(ps, s.ValidateShape("")...), s.tokenProblems(resources)...)
 	}
 	return s.ValidateFit(resources, hosts)
+}
+
+// label checks a name that people chose freely.
+func (ps *Problems) label(path, text string) {
+	switch {
+	case len(text) > mostLabel:
+		ps.add(path, fmt.Sprintf("the name has %d bytes", len(text)), fmt.Sprintf("write at most %d", mostLabel))
+	case strings.ContainsFunc(text, plain.Steers):
+		ps.add(path, fmt.Sprintf("%q has signs in it that nobody sees, or that steer a terminal", text), "remove them")
+	}
 }
 
 // ValidateFit checks s against the resources and hosts it would have to run on, as

@@ -59,15 +59,17 @@ func TestATemplateIsBelievedUntilTwoHostsInARowHaveLess(t *testing.T) {
 			if tmpl.Misses != test.misses || (tmpl.Delivered == nil) != (test.misses == 0) || !reflect.DeepEqual(tmpl.Capacity, says) {
 				t.Fatalf("got %+v", tmpl)
 			}
-			if got, want := plain(tmpl.Believed()), plain(test.want); got != want {
+			if got, want := ordinary(tmpl.Believed()), ordinary(test.want); got != want {
 				t.Errorf("%s is believed, want %s", got, want)
 			}
 		})
 	}
 }
 
-// plain prints a capacity, empty lists like none.
-func plain(c Capacity) string { return fmt.Sprint(c.CPUs, c.MemoryMB, c.Countables, c.FeatureNames()) }
+// ordinary prints a capacity, empty lists like none.
+func ordinary(c Capacity) string {
+	return fmt.Sprint(c.CPUs, c.MemoryMB, c.Countables, c.FeatureNames())
+}
 
 func TestWhatIsPromisedAnewIsBelievedAnew(t *testing.T) {
 	tmpl := Template{Capacity: sized(16, 65536)}.Learn(sized(16, 100)).Learn(sized(16, 100))

@@ -18,6 +18,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/limit"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/scheduling/snapshot"
@@ -25,6 +26,9 @@ import (
 
 // longestWait limits a long poll.
 const longestWait = 30 * time.Second
+
+// longestBody is how long the body of a call may take to arrive.
+const longestBody = 10 * time.Second
 
 // Server is the controller's API over HTTPS with client certificates.
 type Server struct {
@@ -34,13 +38,26 @@ type Server struct {
 	api     huma.API
 	// revocations is nil where no list of them is kept.
 	revocations Revocations
+	limits      limit.Limits
+	guard       *limit.Guard
 }
 
+// Option is a choice about a server.
+type Option func(*Server)
+
+// WithLimits says what one peer may take, in place of the defaults.
+func WithLimits(l limit.Limits) Option { return func(s *Server) { s.limits = l } }
+
 // NewServer answers the API of a service.
-func NewServer(service *Service, log *slog.Logger) *Server {
+func NewServer(service *Service, log *slog.Logger, options ...Option) *Server {
 	config := huma.DefaultConfig("XCE Elastic controller", "1")
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", "", nil
-	s := &Server{service: service, log: log, mux: http.NewServeMux()}
+	config.Formats = map[string]huma.Format{"application/json": strictJSON, "json": strictJSON}
+	s := &Server{service: service, log: log, mux: http.NewServeMux(), limits: limit.Defaults()}
+	for _, choose := range options {
+		choose(s)
+	}
+	s.guard = limit.New(s.limits, time.Now)
 	s.api = humago.New(s.mux, config)
 	s.routes()
 	return s
@@ -66,6 +83,11 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	peer, err := pki.PeerOf(r.TLS)
+	r, done, ok := s.admit(w, r, callerOf(r, peer, err))
+	if !ok {
+		return
+	}
+	defer done()
 	if err != nil && r.URL.Path != api.PostJoin.Path {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
@@ -108,8 +130,11 @@ func handle[I, O any](s *Server, route api.Route, handler func(context.Context, 
 	}
 	huma.Register(s.api, huma.Operation{
 		OperationID: route.ID, Method: route.Method, Path: route.Path, Summary: route.Summary,
-		Middlewares: huma.Middlewares{guard}, RejectUnknownQueryParameters: true,
+		Middlewares: huma.Middlewares{guard}, RejectUnknownQueryParameters: true, MaxBodyBytes: route.MostBody(s.limits.CatalogMB << 20),
+		BodyReadTimeout: min(s.limits.Time.Std(), longestBody),
 	}, func(ctx context.Context, in *I) (*O, error) {
+		ctx, cancel := context.WithTimeout(ctx, s.limits.Time.Std()+longestWaitOf(in))
+		defer cancel()
 		out, err := handler(ctx, in)
 		return out, s.answer(ctx, route, err)
 	})
@@ -143,6 +168,10 @@ func (s *Server) answer(ctx context.Context, route api.Route, err error) error {
 	case errors.Is(err, store.ErrUnknown):
 		s.log.Error("call failed", "call", route.ID, "error", err)
 		return huma.NewError(http.StatusInternalServerError, "this controller lost its state at the last moment; look whether the change was made before you ask again")
+	case errors.As(err, new(huma.StatusError)):
+		return err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return s.tooLong()
 	case ctx.Err() != nil:
 		return huma.NewError(http.StatusServiceUnavailable, "the call was cancelled")
 	}
@@ -199,8 +228,11 @@ func (s *Server) readRoutes() {
 		return &body[api.Status]{st}, err
 	})
 	handle(s, api.GetChanges, func(ctx context.Context, in *Poll) (*body[api.Changes], error) {
-		wait, cancel := in.context(ctx)
-		defer cancel()
+		wait, done, err := s.hold(ctx, *in)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
 		changes, err := sv.Changes(ctx, wait, in.After)
 		return &body[api.Changes]{changes}, err
 	})
@@ -368,8 +400,11 @@ func (s *Server) hostRoutes() {
 		Poll
 	},
 	) (*body[api.Assignments], error) {
-		wait, cancel := in.context(ctx)
-		defer cancel()
+		wait, done, err := s.hold(ctx, in.Poll)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
 		a, err := sv.Assignments(ctx, wait, peerOf(ctx), in.After)
 		return &body[api.Assignments]{a}, err
 	})
@@ -387,8 +422,9 @@ func (s *Server) hostRoutes() {
 func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
 	server := &http.Server{
 		Handler: s.Handler(), TLSConfig: config,
-		ReadHeaderTimeout: 10 * time.Second, WriteTimeout: longestWait + 30*time.Second, IdleTimeout: 2 * time.Minute,
-		BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: noteBegin,
+		ReadHeaderTimeout: 10 * time.Second, WriteTimeout: longestWait + s.limits.Time.Std() + 10*time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: api.MostHeader,
+		BaseContext:    func(net.Listener) context.Context { return ctx }, ConnContext: noteBegin,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan error, 1)
@@ -402,7 +438,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 		}
 		stopped <- err
 	}()
-	if err := server.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.ServeTLS(s.limits.Listener(listener), "", ""); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the API at %s: %w", listener.Addr(), err)
 	}
 	return <-stopped

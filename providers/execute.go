@@ -31,6 +31,8 @@ type Command struct {
 	Folder      string // where it runs; empty = where we do
 	Stdin       []byte
 	Environment map[string]string // beside PATH, HOME, TMPDIR and LC_ALL=C, which it always gets
+	User        *Account          // as whom it runs; nil = as we do
+	Secrets     map[string]string // by name; NAME_FILE says in which file it finds each, and no one else
 	TimeLimit   time.Duration
 	OutputLimit int64
 	Scrub       func(string) string // hides secrets in what goes to the log; nil = there are none
@@ -70,10 +72,19 @@ func (c Command) execute(ctx context.Context) Execution {
 	stderr := &logLines{log: c.Log, scrub: c.Scrub}
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(c.Stdin), stdout, stderr
-	cmd.Dir, cmd.Env, cmd.SysProcAttr, cmd.WaitDelay = c.Folder, c.environment(), ownGroup(), pipeLimit
+	cmd.Dir, cmd.SysProcAttr, cmd.WaitDelay = c.Folder, ownGroup(), pipeLimit
+	c.User.become(cmd.SysProcAttr)
+	settings := c.settings()
+	secrets, err := c.handOver(settings)
+	if err != nil {
+		return Execution{Exit: -1, Err: fmt.Errorf("%s not started: %w", c.Name, err)}
+	}
+	cmd.Env, cmd.ExtraFiles = lines(settings), secrets
 
 	begin := time.Now()
-	if err := cmd.Start(); err != nil {
+	err = cmd.Start()
+	closeAll(secrets)
+	if err != nil {
 		return Execution{Exit: -1, Err: fmt.Errorf("%s not started: %w", c.Name, err)}
 	}
 	ended := watched(ctx, cmd.Process.Pid)
@@ -128,18 +139,24 @@ func (c Command) broken(cause error) error {
 	return fmt.Errorf("%s: killed: %w", c.Name, cause)
 }
 
-// environment is all that a script gets to see of ours.
-func (c Command) environment() []string {
+// settings is all that a script gets to see of our environment.
+func (c Command) settings() map[string]string {
 	settings := map[string]string{}
 	for _, name := range []string{"PATH", "HOME", "TMPDIR"} {
 		if value, set := os.LookupEnv(name); set {
 			settings[name] = value
 		}
 	}
+	c.User.settings(settings)
 	for name, value := range c.Environment {
 		settings[name] = value
 	}
 	settings["LC_ALL"] = "C"
+	return settings
+}
+
+// lines are settings as a process has them.
+func lines(settings map[string]string) []string {
 	environment := make([]string, 0, len(settings))
 	for name, value := range settings {
 		environment = append(environment, name+"="+value)

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"log/slog"
 	"strings"
-	"unicode"
+
+	"xce.internal/elastic/cluster/plain"
 )
 
 const (
@@ -53,7 +54,7 @@ func (l *logLines) Write(p []byte) (int, error) {
 
 // flush logs the line so far, with no character that could steer a terminal.
 func (l *logLines) flush() {
-	line := printable(string(l.line))
+	line := strings.TrimSpace(plain.Line(strings.ReplaceAll(string(l.line), "\t", " ")))
 	if l.scrub != nil {
 		line = l.scrub(line)
 	}
@@ -66,16 +67,4 @@ func (l *logLines) flush() {
 		line = "the script writes more to stderr than is kept of one call"
 	}
 	l.log.Info("provider script", "stderr", line)
-}
-
-func printable(text string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsPrint(r):
-			return r
-		case unicode.IsSpace(r):
-			return ' '
-		}
-		return -1
-	}, strings.ToValidUTF8(text, "?")))
 }

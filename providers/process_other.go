@@ -2,7 +2,24 @@
 
 package providers
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
+
+// descriptors is where a process finds its own open files.
+const descriptors = "/dev/fd/"
+
+// nameless makes a file, and takes its name away.
+func nameless() (*os.File, error) {
+	file, err := os.CreateTemp("", "secret-")
+	if err != nil {
+		return nil, err
+	}
+	return file, os.Remove(file.Name())
+}
+
+func seal(*os.File) error { return nil }
 
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 

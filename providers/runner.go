@@ -27,6 +27,8 @@ type Spec struct {
 	Name        string
 	Script      string            // path; never looked up in PATH, never passed to a shell
 	Environment map[string]string // the script's settings; may hold secrets, so it belongs in no history or log
+	User        string            // the system user as whom it runs; empty = as we do
+	Secrets     map[string]string // by name, the file that each is read from at every call; the script finds it in the file NAME_FILE
 	TimeLimit   time.Duration     // of one call; default one minute
 	OutputLimit int64             // bytes of stdout; default 1 MiB
 }
@@ -38,6 +40,7 @@ type Runner struct {
 	turn      chan struct{} // whoever could put something in has the turn
 	described atomic.Pointer[Description]
 	secrets   Secrets
+	user      *Account
 }
 
 // NewRunner checks the script and the settings; it executes nothing.
@@ -47,6 +50,10 @@ func NewRunner(spec Spec, log *slog.Logger) (*Runner, error) {
 	}
 	script, err := Executable(spec.Script)
 	if err != nil {
+		return nil, fmt.Errorf("provider %s: %w", spec.Name, err)
+	}
+	account, err := FindAccount(spec.User)
+	if err := errors.Join(err, account.Reach(script), CheckSecrets(spec.Secrets, spec.Environment)); err != nil {
 		return nil, fmt.Errorf("provider %s: %w", spec.Name, err)
 	}
 	if spec.TimeLimit < 0 || spec.OutputLimit < 0 {
@@ -63,8 +70,8 @@ func NewRunner(spec Spec, log *slog.Logger) (*Runner, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	spec.Script = script
-	spec.Environment = maps.Clone(spec.Environment)
-	return &Runner{spec: spec, log: log.With("provider", spec.Name), turn: make(chan struct{}, 1)}, nil
+	spec.Environment, spec.Secrets = maps.Clone(spec.Environment), maps.Clone(spec.Secrets)
+	return &Runner{spec: spec, user: account, log: log.With("provider", spec.Name), turn: make(chan struct{}, 1)}, nil
 }
 
 // Executable answers the absolute path of a file that may be executed. Links are kept, so that a link may be moved to a newer script.
@@ -167,23 +174,30 @@ func (r *Runner) ask(ctx context.Context, verb Verb, in any) Execution {
 	if err != nil {
 		return notAsked(err)
 	}
-	run := r.Raw(ctx, verb, append(text, '\n'))
-	run.Stdout = []byte(r.secrets.Scrub(string(run.Stdout)))
-	return run
+	return r.Raw(ctx, verb, append(text, '\n'))
 }
 
-// Raw executes the script with whatever it is given, and judges nothing. It is for checking scripts; whoever
+// Raw executes the script with whatever it is given, hides secrets, and judges nothing. It is for checking scripts; whoever
 // acts on answers uses the verbs.
 func (r *Runner) Raw(ctx context.Context, verb Verb, in []byte) Execution {
 	release, err := r.takeTurn(ctx)
 	if err != nil {
 		return Execution{Exit: -1, Err: fmt.Errorf("%s not started: waiting for another call of this provider: %w", verb, err)}
 	}
+	texts, done, err := r.secrets.ReadSecrets(r.spec.Secrets)
+	if err != nil {
+		release()
+		return Execution{Exit: -1, Err: fmt.Errorf("%s not started: %w", verb, err)}
+	}
+	defer done()
 	// A process that cannot be killed keeps its turn, so that calls still never overlap.
-	return Command{
+	run := Command{
 		Name: string(verb), Path: r.spec.Script, Args: []string{string(verb)}, Stdin: in, Environment: r.spec.Environment,
+		User: r.user, Secrets: texts,
 		TimeLimit: r.spec.TimeLimit, OutputLimit: r.spec.OutputLimit, Scrub: r.secrets.Scrub, Log: r.log.With("verb", string(verb)),
 	}.Execute(ctx, release)
+	run.Stdout = []byte(r.secrets.Scrub(string(run.Stdout)))
+	return run
 }
 
 func (r *Runner) takeTurn(ctx context.Context) (release func(), err error) {

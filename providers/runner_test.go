@@ -19,10 +19,11 @@ import (
 // TestMain lets the test binary stand for a daemon that gets killed.
 func TestMain(m *testing.M) {
 	if script := os.Getenv("XCE_TEST_DAEMON"); script != "" {
-		runner, err := NewRunner(Spec{Name: "test", Script: script}, nil)
+		runner, err := NewRunner(Spec{Name: "test", Script: script, User: os.Getenv("XCE_TEST_USER")}, nil)
 		if err == nil {
 			runner.List(context.Background())
 		}
+		fmt.Println(err)
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
@@ -480,7 +481,7 @@ func TestStderrBecomesLog(t *testing.T) {
 	if _, outcome := runner.List(t.Context()); outcome.Status != StatusOK {
 		t.Fatalf("%+v", outcome)
 	}
-	for _, want := range []string{"stderr=plain\n", `stderr="red [31m bell"`, `stderr="? bytes"`, "stderr=last\n", "provider=test", "verb=list"} {
+	for _, want := range []string{"stderr=plain\n", `stderr="red ·[31m· bell·"`, `stderr="· bytes"`, "stderr=last\n", "provider=test", "verb=list"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("log lacks %q:\n%s", want, log)
 		}
@@ -533,7 +534,7 @@ func TestScriptThatCannotStart(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	runner, err := NewRunner(Spec{Name: "test", Script: script}, nil)
+	runner, err := NewRunner(Spec{Name: "test", Script: script, User: os.Getenv("XCE_TEST_USER")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,38 +74,47 @@ func (s *Secrets) forget() {
 	}
 }
 
-// Scrub hides tokens, also where they are wrapped or cut.
+// Scrub hides tokens, also where they are wrapped or cut: first where they stand whole, so that the beginning
+// of one, or a piece before it, takes nothing of another; then beginnings that are too long for chance.
 func (s *Secrets) Scrub(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.told {
-		text = hide(text, t.token)
+		text = strings.ReplaceAll(text, strings.ReplaceAll(t.token, "/", `\/`), Hidden)
+		text = strings.ReplaceAll(text, t.token, Hidden)
 	}
-	return text
+	return s.hideBeginnings(text)
 }
 
-// hide replaces a token: first where it stands whole, so that a piece before it takes nothing of it, then
-// beginnings of it that are too long for chance.
-func hide(text, token string) string {
-	text = strings.ReplaceAll(text, strings.ReplaceAll(token, "/", `\/`), Hidden)
-	text = strings.ReplaceAll(text, token, Hidden)
+func (s *Secrets) hideBeginnings(text string) string {
+	var first [256]bool
+	for _, t := range s.told {
+		first[t.token[0]] = true
+	}
 	var out strings.Builder
 	done := 0
 	for at := 0; at < len(text); at++ {
-		next := strings.IndexByte(text[at:], token[0])
-		if next < 0 {
-			break
+		if !first[text[at]] {
+			continue
 		}
-		at += next
-		same, end := begins(text[at:], token)
-		end += at
-		cut := strings.TrimRight(text[end:], `\`) == ""
-		if same > chance || same >= revealing && cut {
+		if end := at + s.longest(text[at:]); end > at {
 			out.WriteString(text[done:at] + Hidden)
 			done, at = end, end-1
 		}
 	}
 	return out.String() + text[done:]
+}
+
+// longest answers how much of a text, from its first character, is the beginning of a token, and so must go.
+func (s *Secrets) longest(text string) (most int) {
+	for _, t := range s.told {
+		same, end := begins(text, t.token)
+		cut := strings.TrimRight(text[end:], `\`) == ""
+		if same > chance || same >= revealing && cut {
+			most = max(most, end)
+		}
+	}
+	return most
 }
 
 // begins answers how many characters of a token a text begins with, and where they end. Backslashes and

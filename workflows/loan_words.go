@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cluster/plain"
 )
 
 // state is the loan's state for people: the ledger's, and finer where the story knows more.
@@ -38,23 +39,23 @@ func (l *Loan) show(env LoanEnv, waitsFor string, until cluster.Time) {
 func (l *Loan) summary() Summary {
 	r, waitsFor, until := l.Row, l.WaitsFor, l.Until
 	title := fmt.Sprintf("%s: %d %s from %s, %s", l.Request.ID, r.Held(), l.Request.Resource, l.Request.Provider, l.state())
-	wait := "Waits for " + waitsFor
+	wait := "Waits for " + plain.Markdown(waitsFor)
 	if until > 0 {
 		wait += ", until " + until.Std().Format("2006-01-02 15:04:05 UTC")
 	}
 	details := []string{
-		fmt.Sprintf("**%s**", title), "",
+		fmt.Sprintf("**%s**", plain.Markdown(title)), "",
 		wait + ".", "",
 		"| requested | borrowed | recalled | fenced | returned |",
 		"|---|---|---|---|---|",
 		fmt.Sprintf("| %d | %d | %d | %d | %d |", r.Units, r.Borrowed, r.Recalled, r.Fenced, r.Returned), "",
-		fmt.Sprintf("Taken because %s.", l.Request.Reason),
+		fmt.Sprintf("Taken because %s.", plain.Markdown(l.Request.Reason)),
 	}
 	if r.Why != "" && r.Why != l.Request.Reason {
-		details = append(details, "", "Last: "+r.Why+".")
+		details = append(details, "", "Last: "+plain.Markdown(r.Why)+".")
 	}
 	if l.Trouble != "" {
-		details = append(details, "", fmt.Sprintf("Trouble after %d tries: %s", l.Tries, l.Trouble))
+		details = append(details, "", fmt.Sprintf("Trouble after %d tries: %s", l.Tries, plain.Markdown(l.Trouble)))
 	}
 	return Summary{State: l.state(), Units: r.Held(), Waits: waitsFor, Title: title, Details: details}
 }

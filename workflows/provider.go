@@ -6,6 +6,7 @@ import (
 
 	"xce.internal/elastic/activities"
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cluster/plain"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/policy"
 	"xce.internal/elastic/providers"
@@ -292,16 +293,16 @@ func (p *Provider) summary() Summary {
 	}
 	title := fmt.Sprintf("%s: %d open loans, %s", p.Name, p.Open, state)
 	details := []string{
-		fmt.Sprintf("**%s**", title), "",
+		fmt.Sprintf("**%s**", plain.Markdown(title)), "",
 		fmt.Sprintf("Next survey at %s.", p.NextSurvey.Std().Format("2006-01-02 15:04:05 UTC")), "",
 		"| resource | headroom | price | minimum hold | loans so far |", "|---|---|---|---|---|",
 	}
 	for _, o := range p.Offers {
-		details = append(details, fmt.Sprintf("| %s | %d | %s | %s | %d |", o.Resource, o.Headroom, o.Price, o.MinimumHold, p.Numbers[o.Resource]))
+		details = append(details, fmt.Sprintf("| %s | %d | %s | %s | %d |", plain.Markdown(o.Resource), o.Headroom, o.Price, o.MinimumHold, p.Numbers[o.Resource]))
 	}
 	details = append(details, p.Hosts.details()...)
 	if p.Trouble != "" {
-		details = append(details, "", "Trouble: "+p.Trouble)
+		details = append(details, "", "Trouble: "+plain.Markdown(p.Trouble))
 	}
 	return Summary{State: state, Units: p.Open, Waits: "demand, or the next survey", Title: title, Details: details}
 }

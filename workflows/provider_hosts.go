@@ -6,6 +6,7 @@ import (
 
 	"xce.internal/elastic/activities"
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cluster/plain"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/policy"
 )
@@ -159,7 +160,7 @@ func (h *ProviderHosts) details() (lines []string) {
 		lines = append(lines, "", "| template | headroom | price | minimum hold | hosts so far |", "|---|---|---|---|---|")
 	}
 	for _, t := range h.Templates {
-		lines = append(lines, fmt.Sprintf("| %s | %d | %s | %s | %d |", t.Name, t.Headroom, t.Price, t.MinimumHold, h.Numbers[t.Name]))
+		lines = append(lines, fmt.Sprintf("| %s | %d | %s | %s | %d |", plain.Markdown(t.Name), t.Headroom, t.Price, t.MinimumHold, h.Numbers[t.Name]))
 	}
 	return lines
 }

@@ -230,7 +230,7 @@ func newOwned() *cobra.Command {
 		if err := c.SetOwned(cmd.Context(), args[0], api.Owned{Owned: units, Why: *why}); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "the cluster owns %d %s\n", units, args[0])
+		err = say(cmd.OutOrStdout(), "the cluster owns %d %s\n", units, args[0])
 		return err
 	}
 	return cmd

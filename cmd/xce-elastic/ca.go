@@ -39,7 +39,7 @@ func newCAInit() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), kept, *folder, day(ca.Certificate().NotAfter))
+		err = say(cmd.OutOrStdout(), kept, *folder, day(ca.Certificate().NotAfter))
 		return err
 	}
 	return cmd
@@ -85,6 +85,6 @@ func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 // sayIssued says what a certificate is and how long it lasts.
 func sayIssued(out io.Writer, folder, file string, until time.Time, peer string) error {
 	files := pki.In(folder, file)
-	_, err := fmt.Fprintf(out, "%s and %s are for %s until %s\n", files.Cert, files.Key, peer, day(until))
+	err := say(out, "%s and %s are for %s until %s\n", files.Cert, files.Key, peer, day(until))
 	return err
 }

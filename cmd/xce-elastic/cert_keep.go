@@ -62,7 +62,7 @@ func newCertRenew() *cobra.Command {
 			}
 		}
 		if len(files) == 0 {
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "no certificate in %s ends within %s days\n", *folder, &within)
+			err = say(cmd.OutOrStdout(), "no certificate in %s ends within %s days\n", *folder, &within)
 		}
 		return err
 	}
@@ -131,7 +131,7 @@ func newCertRevoke() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s/ca.crl is number %s, with %d certificates, and lasts until %s; copy it to every controller\n",
+		err = say(cmd.OutOrStdout(), "%s/ca.crl is number %s, with %d certificates, and lasts until %s; copy it to every controller\n",
 			*folder, list.Number, len(list.RevokedCertificateEntries), day(list.NextUpdate))
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"xce.internal/elastic/controller/pki"
 )
 
-// say runs a command line that must succeed, and answers what it prints.
-func say(t *testing.T, line string) string {
+// output runs a command line that must succeed, and answers what it prints.
+func output(t *testing.T, line string) string {
 	t.Helper()
 	out, _, err := typed(t, "", strings.Fields(line)...)
 	if err != nil {
@@ -24,7 +24,7 @@ func say(t *testing.T, line string) string {
 
 func issuedHere(t *testing.T) (issued []pki.Issued) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(say(t, "cert list --json")), &issued); err != nil {
+	if err := json.Unmarshal([]byte(output(t, "cert list --json")), &issued); err != nil {
 		t.Fatal(err)
 	}
 	return issued
@@ -32,7 +32,7 @@ func issuedHere(t *testing.T) (issued []pki.Issued) {
 
 func TestCertificatesFromTheirIssueToTheirRevocation(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if got := say(t, "ca init"); !strings.Contains(got, "keep it off the machines") || !strings.Contains(got, "copy it to every controller") {
+	if got := output(t, "ca init"); !strings.Contains(got, "keep it off the machines") || !strings.Contains(got, "copy it to every controller") {
 		t.Errorf("ca init says\n%s", got)
 	}
 	key, _ := os.ReadFile("pki/ca.key")
@@ -40,23 +40,23 @@ func TestCertificatesFromTheirIssueToTheirRevocation(t *testing.T) {
 	if after, _ := os.ReadFile("pki/ca.key"); string(after) != string(key) {
 		t.Error("the authority was overwritten")
 	}
-	say(t, "cert issue --role provisioner --name p1 --days 30")
-	say(t, "cert issue --role controller --name east --address 127.0.0.1")
+	output(t, "cert issue --role provisioner --name p1 --days 30")
+	output(t, "cert issue --role controller --name east --address 127.0.0.1")
 	refuses(t, strings.Fields("cert issue --role provisioner --name p2"), `is there already; name another with --file, or replace it with --replace`)
-	if got := say(t, "cert renew --within 60"); !strings.Contains(got, "provisioner.key are for provisioner/p1 until 20") || strings.Contains(got, "controller") {
+	if got := output(t, "cert renew --within 60"); !strings.Contains(got, "provisioner.key are for provisioner/p1 until 20") || strings.Contains(got, "controller") {
 		t.Errorf("renewed are\n%s", got)
 	}
-	if got := say(t, "cert renew --within 60"); got != "no certificate in pki ends within 60 days\n" {
+	if got := output(t, "cert renew --within 60"); got != "no certificate in pki ends within 60 days\n" {
 		t.Errorf("renewed are\n%s", got)
 	}
-	say(t, "cert renew controller")
-	if got := say(t, "cert revoke --role provisioner --name p1"); !strings.Contains(got, "pki/ca.crl is number 2, with 2 certificates, and lasts until 20") {
+	output(t, "cert renew controller")
+	if got := output(t, "cert revoke --role provisioner --name p1"); !strings.Contains(got, "pki/ca.crl is number 2, with 2 certificates, and lasts until 20") {
 		t.Errorf("revoked are\n%s", got)
 	}
-	say(t, "cert revoke --file controller")
-	say(t, "cert revoke --file pki/controller.crt") // once more
-	say(t, "cert revoke --serial 12ab")
-	if got := say(t, "cert revoke"); !strings.Contains(got, "number 6, with 4 certificates") {
+	output(t, "cert revoke --file controller")
+	output(t, "cert revoke --file pki/controller.crt") // once more
+	output(t, "cert revoke --serial 12ab")
+	if got := output(t, "cert revoke"); !strings.Contains(got, "number 6, with 4 certificates") {
 		t.Errorf("the list is\n%s", got)
 	}
 	refuses(t, strings.Fields("cert renew controller"), `was revoked; if its peer is to have another, use .xce-elastic cert issue --replace`)
@@ -79,8 +79,8 @@ func TestCertificatesFromTheirIssueToTheirRevocation(t *testing.T) {
 
 func TestCommandsOnCertificatesAreRefusedWithARemedy(t *testing.T) {
 	t.Chdir(t.TempDir())
-	say(t, "ca init --days 400")
-	say(t, "cert issue --role viewer --name v")
+	output(t, "ca init --days 400")
+	output(t, "cert issue --role viewer --name v")
 	for line, want := range map[string]string{
 		"cert renew":                                    `name the files of the certificates, without ending`,
 		"cert renew viewer --within 3":                  `or say --within 60`,
@@ -106,7 +106,7 @@ func TestCommandsOnCertificatesAreRefusedWithARemedy(t *testing.T) {
 
 func TestAControllerWithoutASoundListDoesNotStart(t *testing.T) {
 	t.Chdir(t.TempDir())
-	say(t, "ca init")
+	output(t, "ca init")
 	files := config.ServerTLS{CA: "pki/ca.crt", CRL: filepath.Join("pki", "ca.crl")}
 	log := slog.New(slog.DiscardHandler)
 	if list, err := revocationsOf(files, log); err != nil || list == nil {

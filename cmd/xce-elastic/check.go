@@ -34,6 +34,8 @@ func newProviderCheck() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	environment := flags.StringArrayP("environment", "e", nil, "NAME=VALUE for the script, or NAME to hand on this program's own (for secrets); repeatable")
+	secrets := flags.StringArray("secret", nil, "NAME=FILE, as in providers[].secrets; repeatable")
+	account := flags.String("user", "", "the system user as whom the script runs, as in providers[].user")
 	limit := flags.Duration("time-limit", 30*time.Second, "time limit of one call")
 	var plugin hostfactory.Spec
 	flags.StringVar(&plugin.Scripts, "hostfactory", "", "folder of a plug-in's five scripts")
@@ -53,6 +55,10 @@ func newProviderCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		hidden, err := secretsOf(*secrets)
+		if err != nil {
+			return err
+		}
 		progress := cmd.OutOrStdout()
 		if *format != "table" {
 			progress = io.Writer(os.Stderr)
@@ -60,10 +66,10 @@ func newProviderCheck() *cobra.Command {
 		var report check.Report
 		if plugin.Scripts != "" {
 			spec := hostfactory.CheckSpec(plugin.Scripts, plugin.Flavour)
-			spec.Conf, spec.Work, spec.Environment, spec.TimeLimit = plugin.Conf, plugin.Work, settings, *limit
+			spec.Conf, spec.Work, spec.Environment, spec.TimeLimit, spec.Secrets, spec.User = plugin.Conf, plugin.Work, settings, *limit, hidden, *account
 			report, err = hostfactory.Check(cmd.Context(), spec, *patience, progress)
 		} else {
-			spec := providers.Spec{Name: filepath.Base(args[0]), Script: args[0], Environment: settings, TimeLimit: *limit}
+			spec := providers.Spec{Name: filepath.Base(args[0]), Script: args[0], Environment: settings, Secrets: hidden, User: *account, TimeLimit: *limit}
 			report, err = check.Run(cmd.Context(), spec, progress)
 		}
 		if err != nil {
@@ -96,6 +102,19 @@ func settingsOf(lines []string) (map[string]string, error) {
 		settings[name] = value
 	}
 	return settings, nil
+}
+
+// secretsOf reads lines NAME=FILE.
+func secretsOf(lines []string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, line := range lines {
+		name, file, _ := strings.Cut(line, "=")
+		if name == "" || file == "" {
+			return nil, fmt.Errorf("--secret %s: write NAME=FILE, the file that the secret is in", line)
+		}
+		files[name] = file
+	}
+	return files, nil
 }
 
 func newConfig() *cobra.Command {

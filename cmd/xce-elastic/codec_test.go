@@ -13,8 +13,8 @@ import (
 
 func TestKeysAreMadePutToUseAndDropped(t *testing.T) {
 	t.Chdir(t.TempDir())
-	first := strings.Fields(say(t, "codec keygen"))[1]
-	out := strings.Fields(say(t, "codec keygen"))
+	first := strings.Fields(output(t, "codec keygen"))[1]
+	out := strings.Fields(output(t, "codec keygen"))
 	second := out[4]
 	if out[1] != first || out[2] != "encrypts," {
 		t.Errorf("after another key, %q", out)
@@ -22,17 +22,17 @@ func TestKeysAreMadePutToUseAndDropped(t *testing.T) {
 	refuses(t, strings.Fields("codec drop "+second), `say --yes if none is left`)
 	refuses(t, strings.Fields("codec drop --yes "+first), `have another do so first`)
 	refuses(t, strings.Fields("codec use none"), `codec.keys has no key "none"; it has `+first+", "+second)
-	if got := say(t, "codec use "+second); got != "codec.keys: "+second+" encrypts, and "+first+" only decrypt\n" {
+	if got := output(t, "codec use "+second); got != "codec.keys: "+second+" encrypts, and "+first+" only decrypt\n" {
 		t.Errorf("put to use: %s", got)
 	}
-	if got := say(t, "codec drop --yes "+first); got != "codec.keys: "+second+" encrypts\n" {
+	if got := output(t, "codec drop --yes "+first); got != "codec.keys: "+second+" encrypts\n" {
 		t.Errorf("dropped: %s", got)
 	}
 }
 
 func TestTheEndpointIsServedOnlyToWhomItIsSaid(t *testing.T) {
 	t.Chdir(t.TempDir())
-	say(t, "codec keygen")
+	output(t, "codec keygen")
 	t.Setenv("XCE_CONFIG", fileOf(t, "c.yaml", "cluster: {name: east}\n"))
 	const ui = " --origin http://127.0.0.1:8233"
 	for line, want := range map[string]string{
@@ -53,7 +53,7 @@ func TestTheEndpointIsServedOnlyToWhomItIsSaid(t *testing.T) {
 
 func TestTheEndpointAnswersUntilItIsStopped(t *testing.T) {
 	t.Chdir(t.TempDir())
-	say(t, "codec keygen")
+	output(t, "codec keygen")
 	if err := os.WriteFile("token", []byte("s3cret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

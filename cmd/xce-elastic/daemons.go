@@ -115,7 +115,7 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 	var works sync.WaitGroup
 	works.Go(func() { service.RunSessions(ctx) })
 	works.Go(func() { service.Follow(ctx) })
-	server := controller.NewServer(service, log)
+	server := controller.NewServer(service, log, controller.WithLimits(c.Controller.Limits))
 	server.RefuseRevoked(revocations)
 	err = server.Serve(ctx, listener, tls)
 	stop()

@@ -77,7 +77,7 @@ func newLeasesMove() *cobra.Command {
 		if err := c.MoveLease(cmd.Context(), args[0], api.MoveLease{To: *to}); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s goes to %s; `xce-elastic leases` shows when it is there\n", args[0], *to)
+		err = say(cmd.OutOrStdout(), "%s goes to %s; `xce-elastic leases` shows when it is there\n", args[0], *to)
 		return err
 	}
 	return cmd

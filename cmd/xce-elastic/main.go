@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"xce.internal/elastic/cluster/plain"
 )
 
 // version is set by the build.
@@ -17,7 +19,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newRoot().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "xce-elastic:", visibleLines(err.Error()))
+		fmt.Fprintln(os.Stderr, "xce-elastic:", plain.Lines(err.Error()))
 		os.Exit(1)
 	}
 }

@@ -190,7 +190,7 @@ func newProviderBelieve() *cobra.Command {
 		if err := stories.Believe(cmd.Context(), args[0]); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "the next list of %s is taken at its word\n", args[0])
+		err = say(cmd.OutOrStdout(), "the next list of %s is taken at its word\n", args[0])
 		return err
 	}
 	return cmd
@@ -210,7 +210,7 @@ func newProviderRetry() *cobra.Command {
 			if err := c.RetryProvider(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is asked again for what jobs wait for\n", args[0])
+			err = say(cmd.OutOrStdout(), "%s is asked again for what jobs wait for\n", args[0])
 			return err
 		},
 	}

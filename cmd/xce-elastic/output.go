@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cluster/plain"
 )
 
 // outputFormat is the value of the flag -o.
@@ -76,30 +76,28 @@ func (f *outputFormat) print(cmd *cobra.Command, value any, rows func(*table)) e
 
 // printJSON prints a value.
 func printJSON(out io.Writer, value any) error {
-	text, err := safeJSON(value)
+	text, err := indented(value)
 	if err == nil {
-		_, err = io.WriteString(out, text)
+		_, err = io.WriteString(out, plain.Escape(text)) // what is escaped is in strings only
 	}
 	return err
 }
 
-// safeJSON answers a value as JSON, in which what could steer a terminal is
-// escaped; it is in strings only.
-func safeJSON(value any) (string, error) {
-	var text, safe strings.Builder
+// indented answers a value as JSON.
+func indented(value any) (string, error) {
+	var text strings.Builder
 	encoder := json.NewEncoder(&text)
 	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(value); err != nil {
 		return "", err
 	}
-	for _, r := range text.String() {
-		if r != '\n' && steers(r) {
-			fmt.Fprintf(&safe, "\\u%04x", r)
-		} else {
-			safe.WriteRune(r)
-		}
-	}
-	return safe.String(), nil
+	return text.String(), nil
+}
+
+// say prints a sentence with what others wrote in it.
+func say(out io.Writer, format string, args ...any) error {
+	_, err := io.WriteString(out, plain.Lines(fmt.Sprintf(format, args...)))
+	return err
 }
 
 // terminalWidth answers how many columns the terminal has; 0 where out is none.
@@ -117,28 +115,33 @@ func terminalWidth(out io.Writer) int {
 
 // printYAML prints a value with the names and the order that its JSON has.
 func printYAML(out io.Writer, value any) error {
-	data, err := safeJSON(value)
+	data, err := indented(value)
 	if err != nil {
 		return err
 	}
 	var node yaml.Node
-	if err := yaml.Unmarshal([]byte(data), &node); err != nil { // JSON is YAML
+	if err := yaml.Unmarshal([]byte(plain.EscapeYAML(data)), &node); err != nil { // JSON is YAML
 		return err
 	}
-	plain(&node)
-	encoder := yaml.NewEncoder(out)
+	unquote(&node)
+	var text strings.Builder
+	encoder := yaml.NewEncoder(&text)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(&node); err != nil {
+	if err := errors.Join(encoder.Encode(&node), encoder.Close()); err != nil {
 		return err
 	}
-	return encoder.Close()
+	_, err = io.WriteString(out, plain.EscapeYAML(text.String()))
+	return err
 }
 
-// plain takes JSON's flow style and quotes away.
-func plain(node *yaml.Node) {
+// unquote takes JSON's flow style and quotes away, but where something in them is escaped.
+func unquote(node *yaml.Node) {
 	node.Style = 0
+	if strings.ContainsFunc(node.Value, plain.Steers) {
+		node.Style = yaml.DoubleQuotedStyle
+	}
 	for _, child := range node.Content {
-		plain(child)
+		unquote(child)
 	}
 }
 
@@ -183,13 +186,13 @@ func (t *table) paragraph(indent int, text string) {
 		width = 80
 	}
 	first, rest := strings.Repeat(" ", indent), strings.Repeat(" ", indent+2)
-	fmt.Fprintln(t.w, first+strings.Join(wrap(visible(text), width-len(rest)), "\n"+rest))
+	fmt.Fprintln(t.w, first+strings.Join(wrap(plain.Line(text), width-len(rest)), "\n"+rest))
 }
 
 func visibleCells(cells []any) []string {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
-		texts[i] = visible(fmt.Sprint(c))
+		texts[i] = plain.Line(fmt.Sprint(c))
 	}
 	return texts
 }
@@ -251,31 +254,6 @@ func wrap(text string, width int) (lines []string) {
 		line, length = line+word, length+n
 	}
 	return append(lines, line)
-}
-
-// visible shows what could steer a terminal as a dot.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if steers(r) {
-			return '·'
-		}
-		return r
-	}, text)
-}
-
-// steers tells whether a sign does something to a terminal instead of showing
-// there: control characters, line separators, and signs that turn the direction.
-func steers(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
-}
-
-// visibleLines is visible for a text of several lines.
-func visibleLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = visible(lines[i])
-	}
-	return strings.Join(lines, "\n")
 }
 
 // stamp answers day and time in UTC, as sentences have it.

@@ -41,7 +41,7 @@ func newRollout() *cobra.Command {
 		if err := stories.Rollout(cmd.Context(), args[0], *percent, whoami()); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%g %% of the workflows go to build %s from their next step on\n", *percent, args[0])
+		err = say(cmd.OutOrStdout(), "%g %% of the workflows go to build %s from their next step on\n", *percent, args[0])
 		return err
 	}
 	return cmd

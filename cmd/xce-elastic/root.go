@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/user"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"xce.internal/elastic/cluster/plain"
 	"xce.internal/elastic/cmd/xce-elastic/config"
 	"xce.internal/elastic/controller/api"
 )
@@ -129,10 +131,16 @@ func logger(c *config.Config) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.Log.Level)) // validated
 	options := &slog.HandlerOptions{Level: level}
-	if c.Log.Format == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	return slog.New(logHandler(os.Stderr, c.Log.Format, options))
+}
+
+// logHandler answers a handler of which no line steers a terminal, whatever is logged.
+func logHandler(to io.Writer, format string, options *slog.HandlerOptions) slog.Handler {
+	to = plain.Writer(to)
+	if format == "json" {
+		return slog.NewJSONHandler(to, options)
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.NewTextHandler(to, options)
 }
 
 // connect answers a client of the controller.

@@ -337,7 +337,7 @@ func newSnapshot() *cobra.Command {
 		if err := save(state, *out, *force); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has the state of %s at %s: %s, %d run\n", *out, state.Cluster, stamp(state.Taken), jobsWait(int64(len(state.State.Jobs))), len(state.State.Running))
+		err = say(cmd.OutOrStdout(), "%s has the state of %s at %s: %s, %d run\n", *out, state.Cluster, stamp(state.Taken), jobsWait(int64(len(state.State.Jobs))), len(state.State.Running))
 		return err
 	}
 	return cmd

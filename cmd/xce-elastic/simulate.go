@@ -203,7 +203,7 @@ func (f *simulateFlags) tellFolder(out io.Writer, page string) error {
 	if f.out == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "\nThe report is %s; the tables and the saved run are beside it.\n", filepath.Join(f.out, page))
+	err := say(out, "\nThe report is %s; the tables and the saved run are beside it.\n", filepath.Join(f.out, page))
 	return err
 }
 

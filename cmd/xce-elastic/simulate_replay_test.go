@@ -109,7 +109,7 @@ func TestHistoriesAreDownloadedAndReplayed(t *testing.T) {
 func TestHistoriesThatAreEncryptedAreReplayedWithTheirKeys(t *testing.T) {
 	a, folder := newArchive(t), t.TempDir()
 	keys := filepath.Join(folder, "codec.keys")
-	say(t, "codec keygen --file "+keys)
+	output(t, "codec keygen --file "+keys)
 	c, err := payloadCodec(keys, defaultNamespace, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestHistoriesThatAreEncryptedAreReplayedWithTheirKeys(t *testing.T) {
 	}
 	alone(t)
 	t.Setenv("XCE_CONFIG", fileOf(t, "farm.yaml", simulatedFarm))
-	say(t, "simulate record-histories --quiet --out "+folder)
+	output(t, "simulate record-histories --quiet --out "+folder)
 	prints(t, []string{"simulate", "--replay", folder, "--codec-keys", keys}, `stories +2 +2 +0 +0\n`)
 	refuses(t, []string{"simulate", "--replay", folder}, `no keys are given; name their file, .*name the file of the keys with --codec-keys`)
 }

@@ -200,7 +200,7 @@ func TestARenewedCertificateForTemporalIsTakenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	say(t, "cert renew p1")
+	output(t, "cert renew p1")
 	pair, err := own.GetClientCertificate(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestARenewedCertificateForTemporalIsTakenUp(t *testing.T) {
 
 func TestSecretsOfTemporalAreNotShown(t *testing.T) {
 	alone(t)
-	say(t, "codec keygen --file codec.keys")
+	output(t, "codec keygen --file codec.keys")
 	text, err := os.ReadFile("codec.keys")
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +230,7 @@ func TestSecretsOfTemporalAreNotShown(t *testing.T) {
 	}
 	t.Setenv("TEMPORAL_API_KEY", "hunter3")
 	t.Setenv("XCE_CONFIG", fileOf(t, "c.yaml", "cluster: {name: east}\ntemporal: {api_key_file: "+filepath.Join(must(os.Getwd()), "key")+", codec: {keys: "+filepath.Join(must(os.Getwd()), "codec.keys")+"}}\n"))
-	shown := say(t, "config check -o yaml")
+	shown := output(t, "config check -o yaml")
 	secret := strings.Fields(strings.Split(string(text), "\n")[1])[1]
 	if !strings.Contains(shown, "codec.keys") || strings.Contains(shown, secret) || strings.Contains(shown, "hunter") {
 		t.Errorf("shown is\n%s", shown)

@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cluster/private"
 	"xce.internal/elastic/controller/api"
 )
 
@@ -56,7 +57,7 @@ type Agent struct {
 func New(config Config, controller *api.Client, log *slog.Logger) (*Agent, error) {
 	folder, err := filepath.Abs(config.Folder) // jobs run elsewhere
 	if err == nil {
-		err = os.MkdirAll(folder, 0o700)
+		err = private.Folder(folder)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make the agent's folder: %w", err)
@@ -79,7 +80,7 @@ func instanceOf(folder string) (string, error) {
 	}
 	instance := uuid.NewString()
 	if errors.Is(err, fs.ErrNotExist) {
-		err = os.WriteFile(path, []byte(instance+"\n"), 0o600)
+		err = private.Write(path, []byte(instance+"\n"))
 	}
 	if err != nil {
 		return "", fmt.Errorf("name the agent's folder: %w", err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cluster/private"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/pki"
 )
@@ -26,10 +27,13 @@ type Join struct {
 	Deadline   time.Time `json:"deadline"`
 }
 
-// ReadJoin reads a join file.
+// mostJoin is how large a join file may be.
+const mostJoin = 1 << 20
+
+// ReadJoin reads a join file, which has a secret in it.
 func ReadJoin(path string) (Join, error) {
 	var j Join
-	data, err := os.ReadFile(path)
+	data, err := private.Read(path, mostJoin)
 	if err == nil {
 		err = json.Unmarshal(data, &j)
 	}
@@ -55,7 +59,7 @@ const (
 // its certificate. At the first time it gets both with the token; then they are
 // in its folder. It tries until the token's deadline.
 func Enroll(ctx context.Context, join Join, folder string, capacity cluster.Capacity, log *slog.Logger) (name string, client *api.Client, err error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := private.Folder(folder); err != nil {
 		return "", nil, fmt.Errorf("make the agent's folder: %w", err)
 	}
 	text, err := os.ReadFile(filepath.Join(folder, nameFile))
@@ -127,7 +131,7 @@ func keyIn(folder string) ([]byte, error) {
 // keep writes a file whole.
 func keep(folder, name string, data []byte) error {
 	path := filepath.Join(folder, name)
-	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+	if err := private.Write(path+".new", data); err != nil {
 		return fmt.Errorf("keep %s: %w", name, err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cluster/private"
 	"xce.internal/elastic/controller/api"
 )
 
@@ -44,10 +45,10 @@ func (r run) path(name string) string { return filepath.Join(r.folder, name) }
 
 // start starts the process, unless the folder shows that it was started before.
 func (r run) start() error {
-	if err := os.MkdirAll(r.folder, 0o700); err != nil {
+	if err := private.Folder(r.folder); err != nil {
 		return fmt.Errorf("make the job's folder: %w", err)
 	}
-	mark, err := os.OpenFile(r.path("started"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	mark, err := private.Open(r.path("started"), os.O_CREATE|os.O_EXCL|os.O_WRONLY)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
@@ -62,7 +63,7 @@ func (r run) start() error {
 	if err != nil {
 		return err
 	}
-	output, err := os.Create(r.path("output"))
+	output, err := private.Open(r.path("output"), os.O_CREATE|os.O_TRUNC|os.O_RDWR)
 	if err != nil {
 		return fmt.Errorf("make the job's output file: %w", err)
 	}

@@ -73,6 +73,8 @@ type Error struct {
 	// Foreign tells that the controller's handlers never saw the call: it has no
 	// such route, or something between answered.
 	Foreign bool
+	// RetryAfter is when the controller wants to be asked again; 0 leaves it to us.
+	RetryAfter time.Duration
 }
 
 // Error implements error.
@@ -100,9 +102,9 @@ func LeaseLost(err error) bool {
 	return errors.As(err, &e) && !e.Foreign && e.Status == http.StatusPreconditionFailed
 }
 
-// call does one request; in and out may be nil. Where a controller does not
+// once does one request; in and out may be nil. Where a controller does not
 // answer, it goes to the next, once to each.
-func (c *Client) call(ctx context.Context, r Route, path string, query url.Values, in, out any) error {
+func (c *Client) once(ctx context.Context, r Route, path string, query url.Values, in, out any) error {
 	var data []byte
 	if in != nil {
 		var err error
@@ -174,7 +176,7 @@ func readError(resp *http.Response, call string) error {
 		} `json:"errors"`
 	}
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
-	e := &Error{Status: resp.StatusCode, Call: call, Detail: strings.TrimSpace(string(data)), Foreign: true}
+	e := &Error{Status: resp.StatusCode, Call: call, Detail: strings.TrimSpace(string(data)), Foreign: true, RetryAfter: retryAfter(resp.Header)}
 	if json.Unmarshal(data, &doc) == nil && (doc.Detail != "" || doc.Title != "") {
 		e.Detail, e.Foreign = doc.Detail, false
 		if e.Detail == "" {

@@ -14,6 +14,7 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/limit"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/postgrestest"
 	"xce.internal/elastic/controller/store"
@@ -21,10 +22,12 @@ import (
 
 // Controller is a controller under test. It can be stopped and started again.
 type Controller struct {
-	TB      testing.TB
-	Config  controller.Config
-	State   string // file, store.Memory, or the address of a database
-	Clock   *Clock // nil where the time is that of the state
+	TB     testing.TB
+	Config controller.Config
+	State  string // file, store.Memory, or the address of a database
+	Clock  *Clock // nil where the time is that of the state
+	// Limits are the defaults where they are nil.
+	Limits  *limit.Limits
 	Service *controller.Service
 	Address string // host:port, the same after every start
 	// Certificates is the folder of the authority and of all certificates.
@@ -130,7 +133,7 @@ func (c *Controller) serve(sessions bool) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var works sync.WaitGroup
-	server := controller.NewServer(c.Service, slog.New(slog.DiscardHandler))
+	server := controller.NewServer(c.Service, slog.New(slog.DiscardHandler), controller.WithLimits(c.limits()))
 	server.RefuseRevoked(c.Revocations)
 	works.Go(func() { c.Service.Follow(ctx) })
 	works.Go(func() {
@@ -149,6 +152,13 @@ func (c *Controller) serve(sessions bool) {
 		works.Wait()
 		c.CloseStore()
 	}
+}
+
+func (c *Controller) limits() limit.Limits {
+	if c.Limits == nil {
+		return limit.Defaults()
+	}
+	return *c.Limits
 }
 
 // open opens the state again where the controller was stopped.

@@ -17,6 +17,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"xce.internal/elastic/cluster/private"
 )
 
 // How long an authority, and what it signs, last where nothing else is said.
@@ -68,6 +70,9 @@ func (a *Authority) isAbsent() bool {
 func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 
 func (a *Authority) load(certFile, keyFile string) error {
+	if err := private.Check(keyFile); err != nil {
+		return fmt.Errorf("key of the certificate authority: %w", err)
+	}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {
 		return fmt.Errorf("read certificate authority in %s: %w", a.folder, err)
@@ -90,7 +95,7 @@ func (a *Authority) path(name, ending string) string { return filepath.Join(a.fo
 
 // create makes the authority, with a list of revoked certificates that is empty.
 func (a *Authority) create(life time.Duration) error {
-	if err := os.MkdirAll(a.folder, 0o700); err != nil {
+	if err := private.Folder(a.folder); err != nil {
 		return fmt.Errorf("make certificate folder: %w", err)
 	}
 	template, err := newTemplate("XCE Elastic certificate authority", time.Now().Add(life))

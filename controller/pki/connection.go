@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"xce.internal/elastic/cluster/private"
 	"xce.internal/elastic/controller/pki/reread"
 )
 
@@ -45,6 +46,9 @@ func (f Files) Pool() (*x509.CertPool, error) {
 // written yet, those before stay in use.
 func (f Files) pair(log *slog.Logger) (*reread.File[*tls.Certificate], error) {
 	return reread.Open(func() (*tls.Certificate, error) {
+		if err := private.Check(f.Key); err != nil {
+			return nil, fmt.Errorf("key of certificate %s: %w", f.Cert, err)
+		}
 		pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 		if err != nil {
 			return nil, fmt.Errorf("read certificate %s with key %s: %w", f.Cert, f.Key, err)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"xce.internal/elastic/cluster/private"
 )
 
 // mostFile is how large a file may grow before another is begun.
@@ -43,7 +45,7 @@ func numberOf(name string) (n int, ok bool) {
 
 // create begins the next file of a folder.
 func create(folder string) (*file, error) {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := private.Folder(folder); err != nil {
 		return nil, err
 	}
 	files, err := Files(folder)
@@ -56,7 +58,7 @@ func create(folder string) (*file, error) {
 		n = last + 1
 	}
 	f := &file{path: filepath.Join(folder, fmt.Sprintf(nameForm, n))}
-	if f.to, err = os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+	if f.to, err = private.Open(f.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL); err != nil {
 		return nil, err
 	}
 	f.zip, _ = gzip.NewWriterLevel(f, gzip.BestSpeed) // a level that there is

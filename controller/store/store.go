@@ -24,6 +24,8 @@ import (
 	"github.com/uptrace/bun/migrate"
 	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // the "sqlite" driver
+
+	"xce.internal/elastic/cluster/private"
 )
 
 // What both databases understand is in one folder; the rest is in one of each.
@@ -80,10 +82,15 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	return open(ctx, path, fileDSN(path, "_pragma=journal_mode(WAL)", "_pragma=synchronous(FULL)", "_pragma=busy_timeout(5000)", "_txlock=immediate"), lock)
 }
 
-// keepPrivate makes a new state file that only its owner can read: it holds
-// everyone's commands.
+// keepPrivate makes a new state file that only its owner can read, and mends one
+// that others can, with what SQLite keeps beside it: it holds everyone's commands.
 func keepPrivate(path string) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	for _, beside := range []string{path + "-wal", path + "-shm"} {
+		if _, err := private.Mend(beside); err != nil {
+			return fmt.Errorf("state file: %w", err)
+		}
+	}
+	file, err := private.Open(path, os.O_CREATE|os.O_RDWR)
 	if err != nil {
 		return fmt.Errorf("state file %s cannot be made; give its folder to this user, or name another file: %w", path, err)
 	}
@@ -130,7 +137,7 @@ func fileDSN(path string, options ...string) string {
 
 // claim makes sure that no other controller has the file.
 func claim(path string) (*os.File, error) {
-	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := private.Open(path+".lock", os.O_CREATE|os.O_RDWR)
 	if err != nil {
 		return nil, fmt.Errorf("state file %s: its folder must exist and be writable: %w", path, err)
 	}

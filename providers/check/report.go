@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"xce.internal/elastic/cluster/plain"
 )
 
 // Verdict is what one check found.
@@ -53,7 +55,7 @@ func (row Row) Print(out io.Writer) {
 		{"expected", row.Expected}, {"found", row.Found}, {"answer", visible(row.Answer)}, {"mend", row.Mend},
 	} {
 		if line[1] != "" {
-			fmt.Fprintf(out, "         %-9s %s\n", line[0]+":", line[1])
+			fmt.Fprintf(out, "         %-9s %s\n", line[0]+":", plain.Line(line[1]))
 		}
 	}
 }

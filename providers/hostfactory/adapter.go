@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cluster/private"
 	"xce.internal/elastic/providers"
 )
 
@@ -27,6 +28,7 @@ type Adapter struct {
 	turns   chan struct{}   // whoever could put something in has the turn
 	alone   map[string]bool // the plug-in's request ids that are asked for one by one; of whoever has the turn
 	secrets providers.Secrets
+	user    *providers.Account
 	stuck   atomic.Bool // a script runs; left over from an earlier turn only if it cannot be killed
 }
 
@@ -79,7 +81,7 @@ func (a *Adapter) recall() (*state, error) {
 
 // lock keeps other processes out until the file is closed.
 func (a *Adapter) lock(ctx context.Context) (*os.File, error) {
-	file, err := os.OpenFile(a.spec.State+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := private.Open(a.spec.State+".lock", os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}

@@ -75,8 +75,14 @@ func (a *Adapter) command(ctx context.Context, script string, input []byte) prov
 		return providers.Execution{Exit: -1, Err: fmt.Errorf("%s not started: %w", script, err)}
 	}
 	defer func() { _ = os.Remove(path) }() // what is left is swept before the next call
+	secrets, done, err := a.secrets.ReadSecrets(a.spec.Secrets)
+	if err != nil {
+		return providers.Execution{Exit: -1, Err: fmt.Errorf("%s not started: %w", script, err)}
+	}
+	defer done()
 	a.stuck.Store(true)
 	return providers.Command{
+		User: a.user, Secrets: secrets,
 		Name: script, Path: a.spec.path(script), Args: []string{"-f", path}, Folder: a.spec.Work, Environment: a.environment(),
 		TimeLimit: a.spec.TimeLimit, OutputLimit: a.spec.OutputLimit, Scrub: a.scrub, Log: a.log.With("script", script),
 	}.Execute(ctx, func() { a.stuck.Store(false) })
@@ -88,7 +94,7 @@ func (a *Adapter) input(script string, data []byte) (path string, err error) {
 		return "", fmt.Errorf("write its input: %w", err)
 	}
 	_, err = file.Write(data)
-	if err = errors.Join(err, file.Close()); err != nil {
+	if err = errors.Join(err, a.user.Own(file), file.Close()); err != nil {
 		_ = os.Remove(file.Name())
 		return "", fmt.Errorf("write its input: %w", err)
 	}
@@ -103,7 +109,8 @@ func (a *Adapter) sweep() error {
 	if err := os.RemoveAll(a.inputs()); err != nil {
 		return fmt.Errorf("remove old input files: %w", err)
 	}
-	if err := os.Mkdir(a.inputs(), 0o700); err != nil {
+	// Others cannot list the folder; the user of the scripts reads the file that it is told of.
+	if err := errors.Join(os.Mkdir(a.inputs(), 0o711), os.Chmod(a.inputs(), 0o711)); err != nil {
 		return fmt.Errorf("folder for input files: %w", err)
 	}
 	return nil

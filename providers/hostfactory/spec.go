@@ -40,6 +40,8 @@ type Spec struct {
 	State   string // our own file; it must outlive this machine's reboot
 
 	Environment map[string]string // beside that of the flavours, and over it; may hold secrets
+	User        string            // the system user as whom the scripts run; empty = as we do
+	Secrets     map[string]string // by name, the file of each; as those of a provider script
 	Account     string            // rc_account of the lsf flavour; default "default"
 
 	Terms     Terms   // of templates that are not named, and what named ones leave out
@@ -152,7 +154,7 @@ func (s *Spec) complete() {
 	if s.Top == "" {
 		s.Top = filepath.Join(s.Scripts, "..")
 	}
-	s.Environment, s.Templates = maps.Clone(s.Environment), slices.Clone(s.Templates)
+	s.Environment, s.Secrets, s.Templates = maps.Clone(s.Environment), maps.Clone(s.Secrets), slices.Clone(s.Templates)
 }
 
 // check refuses what cannot work.
@@ -166,7 +168,7 @@ func (s Spec) check() error {
 	if s.State == "" {
 		return errors.New("no state file: name one, outside of the plug-in's folders")
 	}
-	if err := providers.CheckEnvironment(s.Environment); err != nil {
+	if err := errors.Join(providers.CheckEnvironment(s.Environment), providers.CheckSecrets(s.Secrets, s.Environment)); err != nil {
 		return err
 	}
 	for _, d := range []time.Duration{s.TimeLimit, s.PollInterval, s.Settle, s.Watch, s.Hold, time.Duration(s.OutputLimit)} {
@@ -218,6 +220,15 @@ func New(spec Spec, log *slog.Logger) (*Adapter, error) {
 		now: func() cluster.Time { return cluster.TimeOf(time.Now()) },
 	}
 	a.execute = a.command
+	var err error
+	if a.user, err = providers.FindAccount(spec.User); err != nil {
+		return nil, fmt.Errorf("provider %s: %w", spec.Name, err)
+	}
+	for _, script := range scripts {
+		if err := a.user.Reach(spec.path(script)); err != nil {
+			return nil, fmt.Errorf("provider %s: %w", spec.Name, err)
+		}
+	}
 	if err := a.begin(); err != nil {
 		return nil, fmt.Errorf("provider %s: %w", spec.Name, err)
 	}

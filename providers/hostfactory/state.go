@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cluster/private"
 	"xce.internal/elastic/providers"
 )
 
@@ -187,7 +188,7 @@ func (s *state) save(path string) error {
 }
 
 func replace(path string, data []byte) error {
-	next, err := os.OpenFile(path+".next", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	next, err := private.Open(path+".next", os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return err
 	}

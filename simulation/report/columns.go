@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"xce.internal/elastic/cluster/plain"
 )
 
 // columns is a text of aligned tables and paragraphs for a terminal of some width; 0 means that there is
@@ -21,7 +23,7 @@ const leastName = 8
 // are numbers.
 func (c *columns) row(cells ...string) {
 	for i := range cells {
-		cells[i] = visible(cells[i])
+		cells[i] = plain.Line(cells[i])
 	}
 	c.rows = append(c.rows, cells)
 }
@@ -76,7 +78,7 @@ func (c *columns) paragraph(text string) {
 		width = 100
 	}
 	line, empty := "", true
-	for word := range strings.FieldsSeq(visible(text)) {
+	for word := range strings.FieldsSeq(plain.Line(text)) {
 		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
 			c.text.WriteString(line + "\n")
 			line, empty = "  ", true

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"xce.internal/elastic/cluster/plain"
+
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/simulation"
 	"xce.internal/elastic/simulation/series"
@@ -53,7 +55,12 @@ func (f csvFile) write(create Create) (err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	w := csv.NewWriter(file)
 	_ = w.Write(f.columns) // w keeps its first error
-	f.rows(func(cells ...string) { _ = w.Write(cells) })
+	f.rows(func(cells ...string) {
+		for i := range cells {
+			cells[i] = plain.Cell(cells[i])
+		}
+		_ = w.Write(cells)
+	})
 	w.Flush()
 	return w.Error()
 }

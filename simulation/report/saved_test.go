@@ -28,13 +28,13 @@ func saved(t testing.TB, r *simulation.Result) []byte {
 // sameResult compares what a result shows; series have a place for their next point, too.
 func sameResult(t testing.TB, got, want *simulation.Result) {
 	t.Helper()
-	a, b := plain(got), plain(want)
+	a, b := asPlain(got), asPlain(want)
 	if !reflect.DeepEqual(a, b) {
 		t.Fatalf("read again it is\n%+v\nwant\n%+v", a, b)
 	}
 }
 
-func plain(r *simulation.Result) simulation.Result {
+func asPlain(r *simulation.Result) simulation.Result {
 	p := *r
 	p.Jobs, p.Hosts, p.Resources = plainSeries(r.Jobs), plainSeries(r.Hosts), nil
 	for _, res := range r.Resources {
@@ -108,8 +108,8 @@ func TestDrawnRunsAreReadAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(plain(again), plain(r)) {
-			t.Fatalf("read again it is\n%+v\nwant\n%+v", plain(again), plain(r))
+		if !reflect.DeepEqual(asPlain(again), asPlain(r)) {
+			t.Fatalf("read again it is\n%+v\nwant\n%+v", asPlain(again), asPlain(r))
 		}
 	})
 }

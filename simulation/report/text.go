@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/simulation/trace"
@@ -143,16 +142,6 @@ func named(name, none string) string {
 		return none
 	}
 	return name
-}
-
-// visible shows what could steer a terminal as a dot.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
-			return '·'
-		}
-		return r
-	}, text)
 }
 
 // plural answers a count with its noun.

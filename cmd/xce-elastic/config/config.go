@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/limit"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/record"
 	"xce.internal/elastic/controller/store"
@@ -58,7 +59,11 @@ type Provider struct {
 	Script      string       `json:"script"`
 	HostFactory *HostFactory `json:"hostfactory,omitempty"`
 	// Environment has lines NAME=VALUE.
-	Environment []string         `json:"environment"`
+	Environment []string `json:"environment"`
+	// User is the system user as whom the script runs; empty is who we are.
+	User string `json:"user"`
+	// Secrets has lines NAME=FILE: the script finds the secret in the file that the variable NAME_FILE names.
+	Secrets     []string         `json:"secrets"`
 	TimeLimit   cluster.Duration `json:"time_limit"`
 	OutputLimit int64            `json:"output_limit"`
 	SurveyEvery cluster.Duration `json:"survey_every"`
@@ -86,6 +91,8 @@ type Controller struct {
 	// RecordLimitMB is how large all files in it may become together.
 	Record        string `json:"record"`
 	RecordLimitMB int64  `json:"record_limit_mb"`
+	// Limits are what one peer may take of the controller.
+	Limits limit.Limits `json:"limits"`
 }
 
 // TLS names the PEM files of one side of a connection.
@@ -131,6 +138,7 @@ type Log struct {
 var (
 	rules  = cluster.DefaultHostRules()
 	leases = cluster.DefaultLeaseRules()
+	few    = limit.Defaults()
 )
 
 // defaults are the values of keys that are set nowhere; every key that an
@@ -140,6 +148,9 @@ var defaults = map[string]any{
 	"controller.listen": "127.0.0.1:7400", "controller.address": "https://127.0.0.1:7400", "controller.state": "controller.db",
 	"controller.name": "", "controller.session_lease": "5s",
 	"controller.ca_key": "", "controller.record": "", "controller.record_limit_mb": record.DefaultMost >> 20, "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key", "controller.tls.crl": "",
+	"controller.limits.rate": few.Rate, "controller.limits.burst": few.Burst, "controller.limits.stranger_rate": few.StrangerRate, "controller.limits.stranger_burst": few.StrangerBurst,
+	"controller.limits.calls": few.Calls, "controller.limits.polls": few.Polls, "controller.limits.connections": few.Connections, "controller.limits.address_connections": few.AddressConnections,
+	"controller.limits.catalog_mb": few.CatalogMB, "controller.limits.time": few.Time.String(),
 	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
 	"temporal.address": "", "temporal.namespace": "", "temporal.api_key_file": "", "temporal.codec.keys": "", "temporal.versioning": false,
 	"temporal.tls.ca": "", "temporal.tls.cert": "", "temporal.tls.key": "", "temporal.tls.server_name": "",
@@ -189,6 +200,11 @@ func (c *Config) complete() {
 		}
 		if p.OutputLimit == 0 {
 			p.OutputLimit = defaultOutputLimit
+		}
+		for i, line := range p.Secrets {
+			if name, file, named := strings.Cut(line, "="); named && file != "" {
+				p.Secrets[i] = name + "=" + resolve(base, file)
+			}
 		}
 		if strings.Contains(p.Script, "/") {
 			p.Script = resolve(base, p.Script)
@@ -245,6 +261,7 @@ func (c *Config) validate() cluster.Problems {
 		ps = append(ps, cluster.Problem{Path: "agent.memory_mb", What: fmt.Sprintf("%d is negative", c.Agent.MemoryMB), Remedy: "write 0 or a positive whole number"})
 	}
 	ps = append(ps, c.Controller.validate()...)
+	ps = append(ps, c.Controller.Limits.Validate("controller.limits")...)
 	ps = append(ps, c.Hosts.Validate(c.Cluster.SessionInterval)...)
 	ps = append(ps, c.Leases.Validate("leases")...)
 	ps = append(ps, c.Provisioner.validate(c.ProviderNames())...)
@@ -298,6 +315,15 @@ func (p Provider) validate(at string, before []Provider) (ps cluster.Problems) {
 		// A line may hold a secret, so it is not shown.
 		if name, _, ok := strings.Cut(line, "="); !ok || name == "" {
 			add(fmt.Sprintf("environment[%d]", i), "the line is not NAME=VALUE", "write NAME=VALUE")
+		}
+	}
+	for i, line := range p.Secrets {
+		at := fmt.Sprintf("secrets[%d]", i)
+		switch name, file, _ := strings.Cut(line, "="); {
+		case name == "" || file == "":
+			add(at, "the line is not NAME=FILE", "write NAME=FILE, the file that the secret is in")
+		case slices.ContainsFunc(p.Secrets[:i], func(o string) bool { return strings.HasPrefix(o, name+"=") }):
+			add(at, "there is a secret of that name already", "give each a name of its own")
 		}
 	}
 	return ps
@@ -358,13 +384,18 @@ func (p Provider) Plugin() (hostfactory.Spec, bool) {
 
 // Spec answers what the runner needs to run the provider's script.
 func (p Provider) Spec() providers.Spec {
-	environment := map[string]string{}
-	for _, line := range p.Environment {
-		name, value, _ := strings.Cut(line, "=")
-		environment[name] = value
-	}
 	return providers.Spec{
-		Name: p.Name, Script: p.Script, Environment: environment,
+		Name: p.Name, Script: p.Script, Environment: pairs(p.Environment), User: p.User, Secrets: pairs(p.Secrets),
 		TimeLimit: time.Duration(p.TimeLimit) * time.Millisecond, OutputLimit: p.OutputLimit,
 	}
+}
+
+// pairs reads lines NAME=VALUE.
+func pairs(lines []string) map[string]string {
+	values := map[string]string{}
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, "=")
+		values[name] = value
+	}
+	return values
 }

@@ -84,3 +84,25 @@ func TestAStateMayBeADatabaseButItsAddressHasNoPassword(t *testing.T) {
 		t.Errorf("the state is %+v, %v", c, err)
 	}
 }
+
+func TestSecretsAreFilesBesideTheConfiguration(t *testing.T) {
+	without(t)
+	text := strings.Replace(good, "script: ./pool", "script: ./pool\n    user: nobody\n    secrets: [KEY=key, 'OTHER=/etc/other']", 1)
+	c, err := parse("/etc/xce/x.yaml", []byte(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := c.Providers[0].Spec()
+	if spec.User != "nobody" || len(spec.Secrets) != 2 || spec.Secrets["KEY"] != "/etc/xce/key" || spec.Secrets["OTHER"] != "/etc/other" {
+		t.Errorf("got %+v", spec)
+	}
+	for lines, want := range map[string]string{
+		"[KEY]": "the line is not NAME=FILE", "['KEY=']": "the line is not NAME=FILE", "['=f']": "the line is not NAME=FILE", "[KEY=a, KEY=b]": "of that name already",
+	} {
+		text := strings.Replace(good, "script: ./pool", "script: ./pool\n    secrets: "+lines, 1)
+		c, err := parse("x.yaml", []byte(text), nil)
+		if got := faults(t, c, err); len(got) != 1 || !strings.Contains(got[0], "providers[0].secrets") || !strings.Contains(got[0], want) {
+			t.Errorf("%s: got %q", lines, got)
+		}
+	}
+}

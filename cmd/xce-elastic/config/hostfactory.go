@@ -146,7 +146,7 @@ func (h *HostFactory) spec(p Provider) hostfactory.Spec {
 	script := p.Spec()
 	spec := hostfactory.Spec{
 		Name: p.Name, Flavour: hostfactory.Flavour(h.Flavour), Scripts: h.Scripts, Conf: h.Conf, Work: h.Work, Logs: h.Logs,
-		Top: h.Top, State: h.State, Environment: script.Environment, Account: h.Account, Terms: h.Defaults.terms(),
+		Top: h.Top, State: h.State, Environment: script.Environment, User: script.User, Secrets: script.Secrets, Account: h.Account, Terms: h.Defaults.terms(),
 		TimeLimit: script.TimeLimit, OutputLimit: script.OutputLimit, PollInterval: h.PollInterval.Std(),
 		Settle: h.Settle.Std(), Watch: h.Watch.Std(), Hold: h.Hold.Std(),
 	}

@@ -312,6 +312,8 @@ func TestEveryKeyWithADefaultIsAKeyAndHasAVariable(t *testing.T) {
 				"hosts.max": "3", "hosts.idle_time": "1h", "hosts.join_within": "1h", "hosts.max_lifetime": "1h", "hosts.suspect_after": "1h", "hosts.lost_after": "1h", "hosts.halt.hosts": "7", "hosts.halt.percent": "7",
 				"controller.record_limit_mb": "77", "controller.session_lease": "7s", "simulation.steps.controller": "7ms", "simulation.steps.news": "7ms", "simulation.steps.stop": "7s",
 				"leases.time_to_live": "7s", "leases.settle": "7s", "temporal.versioning": "true",
+				"controller.limits.rate": "7", "controller.limits.burst": "7", "controller.limits.stranger_rate": "7", "controller.limits.stranger_burst": "7", "controller.limits.calls": "7", "controller.limits.polls": "7",
+				"controller.limits.connections": "7", "controller.limits.address_connections": "7", "controller.limits.catalog_mb": "7", "controller.limits.time": "7s",
 			}[key]
 			if value == "" {
 				value = "some-value"

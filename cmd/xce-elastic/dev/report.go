@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cluster/plain"
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/providers"
 )
@@ -59,7 +60,7 @@ func (f *farm) totals(ctx context.Context, after int64) error {
 		after = page.Revision
 		for _, c := range page.Changes {
 			if c.TotalBefore != c.TotalAfter {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\n", c.At.Clock(), c.Resource, c.TotalBefore, c.TotalAfter, c.Subject, why(c))
+				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\n", c.At.Clock(), c.Resource, c.TotalBefore, c.TotalAfter, c.Subject, plain.Line(why(c)))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cluster/plain"
 )
 
 // screen shows the cluster while the story runs.
@@ -70,7 +71,7 @@ func (m model) View() tea.View {
 	if m.last.status.Now == 0 {
 		return tea.NewView("")
 	}
-	return tea.NewView(fit(picture(m.last), m.width, m.height))
+	return tea.NewView(fit(plain.Lines(picture(m.last)), m.width, m.height))
 }
 
 // fit cuts a picture to the terminal, and says where lines are left out.
@@ -103,7 +104,7 @@ func (l *lines) draw(s snapshot) {
 	j := s.status.Jobs
 	line := fmt.Sprintf("%s; jobs %d waiting, %d running, %d done", strings.Join(parts, "; "), j.Waiting, j.Running, j.Done)
 	if line != l.last {
-		fmt.Fprintf(l.out, "%s  %s\n", s.status.Now.Clock(), line)
+		fmt.Fprintf(l.out, "%s  %s\n", s.status.Now.Clock(), plain.Line(line))
 		l.last = line
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"xce.internal/elastic/cluster/plain"
 	"xce.internal/elastic/providers"
 )
 
@@ -43,6 +44,7 @@ type Script struct {
 
 // Run does what the command line says, and answers the exit status.
 func (s Script) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	stderr = plain.Writer(stderr)
 	if len(args) == 0 || args[0] == "help" || strings.HasPrefix(args[0], "-") {
 		fmt.Fprint(stderr, s.Usage)
 		return 2

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"xce.internal/elastic/cluster/plain"
 	"xce.internal/elastic/providers"
 )
 
@@ -55,7 +56,7 @@ func Show(stdout io.Writer, format string, view any, table func(io.Writer) error
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(view)
 	case "table":
-		columns := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+		columns := tabwriter.NewWriter(plain.Writer(stdout), 0, 0, 2, ' ', 0)
 		return errors.Join(table(columns), columns.Flush())
 	}
 	return fmt.Errorf("-o %s: give table or json", format)

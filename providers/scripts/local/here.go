@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"xce.internal/elastic/cluster/private"
 	"xce.internal/elastic/providers"
 )
 
@@ -46,7 +47,7 @@ func (m *here) newInstance(number int64) (string, error) {
 // prepare replaces the join message whole. It alone has the token.
 func (m *here) prepare(instance string, join providers.Join) error {
 	folder := m.host(instance)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := private.Folder(folder); err != nil {
 		return fmt.Errorf("folder of a host: %w: allow writing in %s", err, m.folder)
 	}
 	text, err := json.Marshal(join)
@@ -54,7 +55,7 @@ func (m *here) prepare(instance string, join providers.Join) error {
 		return err
 	}
 	path := filepath.Join(folder, "join.json")
-	if err := os.WriteFile(path+".new", append(text, '\n'), 0o600); err != nil {
+	if err := private.Write(path+".new", append(text, '\n')); err != nil {
 		return fmt.Errorf("join message of %s: %w", instance, err)
 	}
 	return os.Rename(path+".new", path)
@@ -86,7 +87,7 @@ func (m *here) start(h *host, wait time.Duration) (process, error) {
 	if err != nil {
 		return process{}, err
 	}
-	log, err := os.OpenFile(filepath.Join(m.host(h.Instance), "agent.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := private.Open(filepath.Join(m.host(h.Instance), "agent.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY)
 	if err != nil {
 		return process{}, err
 	}

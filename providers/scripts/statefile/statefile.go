@@ -134,11 +134,14 @@ func (f File) Change(into State, act func() error) error {
 	return f.AppendJournal(into)
 }
 
-// writable respects a file that somebody made read-only, which renaming over it would not.
+// writable refuses a file that anyone may write, and respects a file that somebody made read-only, which renaming over it would not.
 func (f File) writable() error {
 	info, err := os.Stat(f.Path)
 	if err != nil {
 		return fmt.Errorf("%s file: %w: make one with %s init, or correct the path", f.Script, err, f.Script)
+	}
+	if info.Mode().Perm()&0o002 != 0 {
+		return fmt.Errorf("%s file %s may be written by anyone: nothing was changed; chmod o-w it, and see whether what it says is true", f.Script, f.Path)
 	}
 	err = unix.Access(f.Path, unix.W_OK)
 	if info.Mode().Perm()&0o222 == 0 {
@@ -153,7 +156,7 @@ func (f File) writable() error {
 // lock waits for the turn. The lock is on a file of its own because the other is replaced; the kernel
 // lets go of it when the process ends, however it ends.
 func (f File) lock() (unlock func(), err error) {
-	file, err := os.OpenFile(f.Path+".lock", os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o666)
+	file, err := os.OpenFile(f.Path+".lock", os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o664)
 	if err != nil {
 		return nil, fmt.Errorf("lock of the %s file: %w: allow writing in the folder", f.Script, err)
 	}
@@ -224,7 +227,7 @@ func (f File) temporary(text []byte) (string, error) {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o666)
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o664)
 	if err != nil {
 		return "", err
 	}
@@ -280,7 +283,7 @@ func syncFolder(path string) error {
 // process is killed: before the rename nothing happened, after it somebody will append.
 func (f File) AppendJournal(s State) error {
 	path := f.Path + ".log"
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o664)
 	if err != nil {
 		return fmt.Errorf("journal: %w: allow writing it; the %s file is whole", err, f.Script)
 	}
