@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -458,6 +459,30 @@ func TestAServerThatStopsOrIsKilledIsAnErrorOfTheCallsThatItMeets(t *testing.T) 
 	}
 	cancel()
 	<-listens
+}
+
+// A process that is stopped amid a change, or cut off, must not hold up the others
+// for ever; and when it goes on, its change is undone.
+func TestAControllerThatStandsStillAmidAChangeLosesItsTurn(t *testing.T) {
+	t.Parallel()
+	address := postgrestest.Database(t)
+	still, other := open(t, address+"&idle_in_transaction_session_timeout=300"), open(t, address)
+	defer still.Close()
+	defer other.Close()
+	err := still.Update(t.Context(), func(tx *store.Tx) error {
+		if err := tx.SaveHost(store.Host{Name: "h1"}); err != nil {
+			return err
+		}
+		save(t, other, store.Host{Name: "h2"}) // once the server has had enough
+		return nil
+	})
+	if !errors.Is(err, store.ErrAway) {
+		t.Errorf("the error is %v", err)
+	}
+	save(t, still, store.Host{Name: "h3"})
+	if names := hosts(t, still); !slices.Equal(names, []string{"h2", "h3"}) {
+		t.Errorf("hosts are %v", names)
+	}
 }
 
 func TestACallThatIsCancelledBeforeItIsCommittedIsUndone(t *testing.T) {
