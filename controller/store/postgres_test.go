@@ -322,14 +322,15 @@ func next(t *testing.T, told <-chan store.News) store.News {
 func TestOneControllerAtATimeLeads(t *testing.T) {
 	t.Parallel()
 	one, two := pair(t)
-	take := func(s *store.Store, name string) (lead store.Lead) {
+	takeFor := func(s *store.Store, name string, ttl cluster.Duration) (lead store.Lead) {
 		t.Helper()
 		update(t, s, func(tx *store.Tx) (err error) {
-			lead, err = tx.TakeLead(name, name, cluster.Hour)
+			lead, err = tx.TakeLead(name, name, ttl)
 			return err
 		})
 		return lead
 	}
+	take := func(s *store.Store, name string) store.Lead { t.Helper(); return takeFor(s, name, cluster.Hour) }
 	if l := take(one, "a"); l.Instance != "a" || l.Epoch != 1 {
 		t.Errorf("the first lead is %+v", l)
 	}
@@ -347,10 +348,21 @@ func TestOneControllerAtATimeLeads(t *testing.T) {
 	if l := take(two, "b"); l.Instance != "b" || l.Epoch != 2 {
 		t.Errorf("after it was given up: %+v", l)
 	}
-	update(t, one, func(tx *store.Tx) error { return tx.ProlongLead(-1) }) // it has run out
-	if l := take(one, "a"); l.Instance != "a" || l.Epoch != 3 {
+	update(t, two, func(tx *store.Tx) error { return tx.GiveUpLead("b") })
+	takeFor(one, "a", 1)
+	time.Sleep(10 * time.Millisecond) // it runs out
+	if l := take(two, "b"); l.Instance != "b" || l.Epoch != 4 {
 		t.Errorf("after it ran out: %+v", l)
 	}
+	takeFor(two, "b", 2*cluster.Hour) // an hour of two is little
+	update(t, two, func(tx *store.Tx) error { return tx.ProlongLead(4 * cluster.Hour) })
+	look(t, one, func(tx *store.Tx) error {
+		l, err := tx.Lead()
+		if left := l.Until.Sub(tx.Now()); left < 3*cluster.Hour {
+			t.Errorf("%v is left after it was prolonged", left)
+		}
+		return err
+	})
 }
 
 func TestControllersTellEachOtherWhatTheyHaveHeard(t *testing.T) {
