@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +23,7 @@ import (
 // pair opens a new state twice, as two controllers do.
 func pair(t *testing.T) (one, two *store.Store) {
 	t.Helper()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	one, two = open(t, address), open(t, address)
 	t.Cleanup(func() {
 		if err := errors.Join(one.Close(), two.Close()); err != nil {
@@ -48,7 +49,7 @@ func look(t *testing.T, s *store.Store, fn func(tx *store.Tx) error) {
 
 func TestManyControllersThatStartAtOnceMigrateOnce(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	var starts sync.WaitGroup
 	for n := range 6 {
 		starts.Go(func() {
@@ -73,7 +74,7 @@ func TestManyControllersThatStartAtOnceMigrateOnce(t *testing.T) {
 
 func TestADatabaseThatANewerVersionChangedIsRefused(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	open(t, address).Close()
 	conn, err := pgx.Connect(t.Context(), address)
 	if err != nil {
@@ -98,6 +99,24 @@ func TestAPasswordInTheAddressOrTheEnvironmentIsRefusedAndNotShown(t *testing.T)
 	t.Setenv("PGPASSWORD", "hunter2")
 	_, err := store.Open(t.Context(), "postgres://localhost:1/xce")
 	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "PGPASSFILE") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestThePasswordComesFromAFileAndIsNotInErrors(t *testing.T) {
+	t.Parallel()
+	postgrestest.Once(t)
+	server := postgrestest.Start(t, postgrestest.Options{TCP: true})
+	at := fmt.Sprintf("127.0.0.1:%d", server.Port())
+	s := open(t, server.AddressAt(at, "postgres"))
+	save(t, s, store.Host{Name: "h1"})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wrong := filepath.Join(t.TempDir(), "passfile")
+	write(t, wrong, []byte("*:*:*:xce:hunter2\n"))
+	_, err := store.Open(t.Context(), "postgres://xce@"+at+"/postgres?sslmode=disable&passfile="+wrong)
+	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "password authentication failed") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -431,6 +450,7 @@ func TestTheTimeOfTheStateIsTheDatabases(t *testing.T) {
 // ones work, and news come again.
 func TestAServerThatStopsOrIsKilledIsAnErrorOfTheCallsThatItMeets(t *testing.T) {
 	t.Parallel()
+	postgrestest.Once(t)
 	server := postgrestest.Start(t, postgrestest.Options{})
 	s := open(t, server.Address("postgres"))
 	defer s.Close()
@@ -477,7 +497,7 @@ func TestAServerThatStopsOrIsKilledIsAnErrorOfTheCallsThatItMeets(t *testing.T) 
 // for ever; and when it goes on, its change is undone.
 func TestAControllerThatStandsStillAmidAChangeLosesItsTurn(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	still, other := open(t, address+"&idle_in_transaction_session_timeout=300"), open(t, address)
 	defer still.Close()
 	defer other.Close()
