@@ -39,7 +39,7 @@ const (
 	mostConnections = 8
 	// pauseLimit is how long a transaction may do nothing before the server ends it:
 	// a controller that was stopped amid one must not hold up the others.
-	pauseLimit = 10 * time.Second
+	pauseLimit = 5 * time.Second
 	// lockLimit is how long a transaction waits for its turn.
 	lockLimit = 20 * time.Second
 	// transactionLimit ends every transaction.
