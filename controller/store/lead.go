@@ -91,7 +91,9 @@ type Controller struct {
 }
 
 // Controllers lists the controllers that share the state.
-func (t *Tx) Controllers() ([]Controller, error) { return all[Controller](t, ordered("name", "instance")) }
+func (t *Tx) Controllers() ([]Controller, error) {
+	return all[Controller](t, ordered("name", "instance"))
+}
 
 // heardRow is when a host was heard of last, by whichever controller.
 type heardRow struct {
