@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -37,25 +36,6 @@ func send(t *testing.T, client *http.Client, method, url string) int {
 	}
 	defer resp.Body.Close()
 	return resp.StatusCode
-}
-
-func TestEveryRouteIsForbiddenToExactlyTheRolesThatTheTableLeavesOut(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, controllertest.Vcs(2, 10))
-	for _, role := range []api.Role{api.Admin, api.Provisioner, api.HostRole, api.Submitter, api.Viewer, "controller", "nobody"} {
-		client := httpClient(w.TLS(role, "x1"))
-		for _, route := range api.Routes {
-			t.Run(fmt.Sprintf("%s/%s", role, route.ID), func(t *testing.T) {
-				status := send(t, client, route.Method, "https://"+w.Address+path(route, "x1"))
-				if forbidden := status == http.StatusForbidden; forbidden == route.Permits(role) {
-					t.Errorf("%s gets %d from %s, the table permits it: %v", role, status, route.ID, route.Permits(role))
-				}
-				if status == http.StatusUnauthorized || status >= 500 {
-					t.Errorf("%s gets %d from %s", role, status, route.ID)
-				}
-			})
-		}
-	}
 }
 
 func TestAHostSpeaksForItselfOnly(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"xce.internal/elastic/controller"
 	"xce.internal/elastic/controller/api"
@@ -19,7 +20,7 @@ import (
 
 // call is a call of a viewer over a verified connection.
 func call(path string) *http.Request {
-	cert := &x509.Certificate{URIs: []*url.URL{{Scheme: "xce", Host: "viewer", Path: "/v"}}}
+	cert := &x509.Certificate{NotAfter: time.Now().Add(time.Hour), URIs: []*url.URL{{Scheme: "xce", Host: "viewer", Path: "/v"}}}
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}, VerifiedChains: [][]*x509.Certificate{{cert}}}
 	return r

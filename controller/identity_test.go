@@ -63,7 +63,7 @@ func forge(t *testing.T, folder, uri string, notAfter time.Time, usage x509.ExtK
 func statusWith(t *testing.T, w *world, certificates ...tls.Certificate) (int, string) {
 	t.Helper()
 	config := w.TLS(api.Viewer, "v")
-	config.Certificates = certificates
+	config.Certificates, config.GetClientCertificate = certificates, nil
 	resp, err := httpClient(config).Get("https://" + w.Address + api.GetStatus.Path)
 	if err != nil {
 		return 0, err.Error()

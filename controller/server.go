@@ -32,6 +32,8 @@ type Server struct {
 	log     *slog.Logger
 	mux     *http.ServeMux
 	api     huma.API
+	// revocations is nil where no list of them is kept.
+	revocations Revocations
 }
 
 // NewServer answers the API of a service.
@@ -57,12 +59,27 @@ type peerKey struct{}
 // further than to where a token lets in.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) {
 	defer s.logPanic(r)
+	letGo(w, r)
+	if why := s.outOfDate(r); why != "" {
+		w.Header().Set("Connection", "close")
+		http.Error(w, why, http.StatusUnauthorized)
+		return
+	}
 	peer, err := pki.PeerOf(r.TLS)
 	if err != nil && r.URL.Path != api.PostJoin.Path {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
-	s.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peerKey{}, peer)))
+	ctx := context.WithValue(r.Context(), peerKey{}, peer)
+	if peer.Role == string(api.Provisioner) {
+		claim, err := api.ReadClaim(r.Header.Get(api.LeaseHeader))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		ctx = actingAs(ctx, peer.Name, claim)
+	}
+	s.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // logPanic logs a fault of ours and ends the call; the caller sees it cut short.
@@ -142,6 +159,7 @@ func (s *Server) routes() {
 	s.sessionRoutes()
 	s.ledgerRoutes()
 	s.elasticRoutes()
+	s.leaseRoutes()
 	s.hostRoutes()
 	sv := s.service
 	handle(s, api.SubmitJob, func(ctx context.Context, in *body[cluster.JobSpec]) (*body[cluster.Job], error) {
@@ -305,6 +323,25 @@ func (s *Server) elasticRoutes() {
 	})
 }
 
+func (s *Server) leaseRoutes() {
+	sv := s.service
+	handle(s, api.PostTend, func(ctx context.Context, in *body[api.TendLeases]) (*body[api.Tended], error) {
+		tended, err := sv.Tend(ctx, peerOf(ctx), in.Body)
+		return &body[api.Tended]{tended}, err
+	})
+	handle(s, api.GetLeases, func(ctx context.Context, _ *none) (*body[api.Leases], error) {
+		leases, err := sv.Leases(ctx)
+		return &body[api.Leases]{leases}, err
+	})
+	handle(s, api.PostMove, func(ctx context.Context, in *struct {
+		Provider string `path:"provider"`
+		Body     api.MoveLease
+	},
+	) (*none, error) {
+		return nil, sv.MoveLease(ctx, peerOf(ctx).String(), in.Provider, in.Body)
+	})
+}
+
 func (s *Server) hostRoutes() {
 	sv := s.service
 	handle(s, api.PutHost, func(ctx context.Context, in *struct {
@@ -317,6 +354,14 @@ func (s *Server) hostRoutes() {
 	handle(s, api.PostJoin, func(ctx context.Context, in *body[api.JoinRequest]) (*body[api.Joined], error) {
 		joined, err := sv.JoinWithToken(ctx, in.Body)
 		return &body[api.Joined]{joined}, err
+	})
+	handle(s, api.PostRenewal, func(ctx context.Context, in *struct {
+		Host string `path:"host"`
+		Body api.RenewalRequest
+	},
+	) (*body[api.Renewed], error) {
+		renewed, err := sv.RenewCertificate(ctx, peerOf(ctx), in.Body)
+		return &body[api.Renewed]{renewed}, err
 	})
 	handle(s, api.GetAssignments, func(ctx context.Context, in *struct {
 		Host string `path:"host"`
@@ -343,8 +388,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 	server := &http.Server{
 		Handler: s.Handler(), TLSConfig: config,
 		ReadHeaderTimeout: 10 * time.Second, WriteTimeout: longestWait + 30*time.Second, IdleTimeout: 2 * time.Minute,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: noteBegin,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	stopped := make(chan error, 1)
 	go func() {

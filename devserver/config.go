@@ -27,8 +27,9 @@ const (
 // temporalConfig is the server's static configuration: all services on this
 // machine, found by fixed addresses instead of gossip; no metrics, no pprof,
 // no archival.
-func temporalConfig(p *ports, db *database) *config.Config {
+func temporalConfig(p *ports, db *database, tls security) *config.Config {
 	return &config.Config{
+		Global: config.Global{TLS: tls.server(p.frontend.name())},
 		Persistence: config.Persistence{
 			DefaultStore:     sqlite.PluginName,
 			VisibilityStore:  sqlite.PluginName,

@@ -33,6 +33,7 @@ type options struct {
 	uiPort     int // 0: pick, negative: no UI
 	logLevel   slog.Level
 	readyFile  string // empty: none
+	security   security
 }
 
 // parseOptions reads and checks the command line. Usage goes to stderr.
@@ -48,10 +49,13 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&opts.namespace, "namespace", "xce", "namespace `NAME`, made when absent")
 	flags.DurationVar(&opts.retention, "retention", 72*time.Hour, "keep closed workflows for this `DURATION`")
 	flags.Func("search-attribute", "search attribute `NAME=TYPE`, made when absent; repeatable.\nTYPE is one of "+attributeTypes, opts.attributes.add)
-	flags.TextVar(&opts.ip, "ip", opts.ip, "`ADDRESS` the front end and the UI listen on; there is no authentication")
+	flags.TextVar(&opts.ip, "ip", opts.ip, "`ADDRESS` the front end and the UI listen on; there is no authentication but that of --tls-ca")
 	flags.IntVar(&opts.port, "port", 7233, "front-end gRPC port `N`; N+1 to N+4 are used too. 0 picks free ports for everything")
 	flags.IntVar(&opts.uiPort, "ui-port", 8233, "web UI port `N`; 0 picks a free one, -1 means no UI")
 	flags.TextVar(&opts.logLevel, "log-level", opts.logLevel, "log to stderr from this `LEVEL` on: debug, info, warn, error")
+	flags.StringVar(&opts.security.ca, "tls-ca", "", "have callers show a certificate of this authority (PEM `FILE`)")
+	flags.StringVar(&opts.security.cert, "tls-cert", "", "certificate `FILE` (PEM) of the front end, for the address of --ip; it calls itself with it too")
+	flags.StringVar(&opts.security.key, "tls-key", "", "key `FILE` (PEM) of --tls-cert")
 	flags.StringVar(&opts.readyFile, "ready-file", "", "`FILE` to write, as one JSON object, once ready")
 
 	if err := flags.Parse(args); err != nil {
@@ -118,5 +122,5 @@ func (o options) check() error {
 	case o.logLevel > slog.LevelError:
 		return fmt.Errorf("--log-level %s: want debug, info, warn or error", o.logLevel)
 	}
-	return nil
+	return o.security.check()
 }

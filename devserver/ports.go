@@ -135,4 +135,10 @@ func (p *port) dial() string {
 	return netip.AddrPortFrom(ip, p.address.Port()).String()
 }
 
+// name is the host by which this machine calls the port.
+func (p *port) name() string {
+	host, _, _ := net.SplitHostPort(p.dial())
+	return host
+}
+
 func (p *port) number() int { return int(p.address.Port()) }

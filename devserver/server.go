@@ -68,18 +68,18 @@ func (s *server) start(ctx context.Context, opts options, p *ports) (err error) 
 	if s.temporal, err = startTemporal(p, s.database, opts, logger{slog: s.log.Logger}); err != nil {
 		return err
 	}
-	if err := prepareNamespace(ctx, p.frontend.dial(), opts, s.log.Logger); err != nil {
+	if err := prepareNamespace(ctx, p.frontend, opts, s.log.Logger); err != nil {
 		return err
 	}
 	if p.ui != nil {
-		s.ui, err = startUI(ctx, p, opts.namespace)
+		s.ui, err = startUI(ctx, p, opts)
 	}
 	return err
 }
 
 // startTemporal starts the four services. They may not answer at once.
 func startTemporal(p *ports, db *database, opts options, log logger) (temporal.Server, error) {
-	cfg := temporalConfig(p, db)
+	cfg := temporalConfig(p, db, opts.security)
 	if err := createNamespace(sqliteConfig(db), opts); err != nil {
 		return nil, err
 	}
@@ -106,11 +106,17 @@ func startTemporal(p *ports, db *database, opts options, log logger) (temporal.S
 
 // prepareNamespace waits for the server and brings the namespace to what the
 // options say.
-func prepareNamespace(ctx context.Context, address string, opts options, log *slog.Logger) error {
+func prepareNamespace(ctx context.Context, frontend *port, opts options, log *slog.Logger) error {
+	address := frontend.dial()
+	tls, err := opts.security.client(frontend.name())
+	if err != nil {
+		return err
+	}
 	c, err := client.NewLazyClient(client.Options{
-		HostPort:  address,
-		Namespace: opts.namespace,
-		Logger:    sdklog.NewStructuredLogger(log),
+		HostPort:          address,
+		Namespace:         opts.namespace,
+		Logger:            sdklog.NewStructuredLogger(log),
+		ConnectionOptions: client.ConnectionOptions{TLS: tls},
 	})
 	if err != nil {
 		return fmt.Errorf("no client for the Temporal server at %s: %w", address, err)

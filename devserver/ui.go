@@ -13,7 +13,7 @@ import (
 
 // startUI starts the web UI and waits until it answers. Its port must have
 // been held until now: the UI ends the whole process when it cannot listen.
-func startUI(ctx context.Context, p *ports, namespace string) (*uiserver.Server, error) {
+func startUI(ctx context.Context, p *ports, opts options) (*uiserver.Server, error) {
 	host := p.ui.address.Addr().String()
 	if p.ui.address.Addr().Is6() {
 		host = "[" + host + "]"
@@ -23,7 +23,8 @@ func startUI(ctx context.Context, p *ports, namespace string) (*uiserver.Server,
 		Host:                host,
 		Port:                p.ui.number(),
 		EnableUI:            true,
-		DefaultNamespace:    namespace,
+		DefaultNamespace:    opts.namespace,
+		TLS:                 opts.security.ui(p.frontend.name()),
 		CORS:                uiconfig.CORS{CookieInsecure: true}, // plain HTTP
 		DisableNewsFetch:    true,
 		HideLogs:            true,

@@ -11,9 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
-	sdklog "go.temporal.io/sdk/log"
 
 	"xce.internal/elastic/cmd/xce-elastic/config"
 	"xce.internal/elastic/controller/api"
@@ -44,9 +41,9 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newDev(), newController(), newWorker(), newAgent(),
 		newSubmit(), newJobs(), newStatus(), newDemand(), newIdle(), newSession(), newSnapshot(), newLoans(), newReturn(), newExplain(), newOwned(),
-		newHosts(), newHost(), newTemplates(), newCatalog(), newChanges(),
+		newLeases(), newRollout(), newHosts(), newHost(), newTemplates(), newCatalog(), newChanges(),
 		newTrace(), newSimulate(),
-		provider, newConfig(), newCert(), newVersion(),
+		provider, newConfig(), newCA(), newCert(), newCodec(), newVersion(), newGuard(),
 	)
 	return root
 }
@@ -140,7 +137,7 @@ func logger(c *config.Config) *slog.Logger {
 
 // connect answers a client of the controller.
 func connect(c *config.Config) (*api.Client, error) {
-	tls, err := c.Peer.Files().Client()
+	tls, err := c.Peer.Files().ClientLogging(logger(c))
 	if err != nil {
 		return nil, err
 	}
@@ -155,32 +152,6 @@ func loadAndConnect(cmd *cobra.Command) (*api.Client, error) {
 	}
 	return connect(c)
 }
-
-// temporalOptions answers how Temporal is reached: TEMPORAL_ variables and
-// profiles, and what the configuration says over them.
-func temporalOptions(c *config.Config, log *slog.Logger) (client.Options, error) {
-	options, err := envconfig.LoadDefaultClientOptions()
-	if err != nil {
-		return options, fmt.Errorf("read Temporal's client settings: %w", err)
-	}
-	if c.Temporal.Address != "" {
-		options.HostPort = c.Temporal.Address
-	}
-	if options.HostPort == "" {
-		options.HostPort = client.DefaultHostPort
-	}
-	switch {
-	case c.Temporal.Namespace != "":
-		options.Namespace = c.Temporal.Namespace
-	case options.Namespace == "":
-		options.Namespace = defaultNamespace
-	}
-	options.Logger = sdklog.NewStructuredLogger(log)
-	return options, nil
-}
-
-// defaultNamespace is the Temporal namespace where none is configured.
-const defaultNamespace = "xce"
 
 // whoami is who types, for audit records.
 func whoami() string {

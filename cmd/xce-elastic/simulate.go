@@ -38,6 +38,7 @@ type simulateFlags struct {
 	atOnce             int
 	quiet              bool
 	replay             string
+	codecKeys          string
 }
 
 func newSimulate() *cobra.Command {
@@ -68,12 +69,13 @@ hosts that the cluster owns and for providers.
 	flags.BoolVar(&f.oneByOne, "one-by-one", false, "a session after each single event, as other simulators do, to compare with them")
 	flags.IntVar(&f.atOnce, "at-once", runtime.NumCPU(), "how many simulations of --vary run at a time")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
+	flags.StringVar(&f.codecKeys, "codec-keys", "", "with --replay: file of the keys, that of temporal.codec.keys, with which histories were encrypted")
 	flags.StringVar(&f.replay, "replay", "", "folder of a live controller's record: is each of its decisions the one that this program makes?")
 	reading := addTraceFlags(cmd)
 	format := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Flags().Changed("replay") {
-			return replayRecord(cmd, f.replay, f.quiet, format)
+			return replayRecord(cmd, f.replay, f.codecKeys, f.quiet, format)
 		}
 		f.seeded = cmd.Flags().Changed("seed")
 		farm, jobs, err := f.load(cmd, reading)

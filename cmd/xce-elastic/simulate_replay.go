@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +14,7 @@ import (
 )
 
 // replayRecord asks this program about each decision of a record.
-func replayRecord(cmd *cobra.Command, folder string, quiet bool, format *outputFormat) error {
+func replayRecord(cmd *cobra.Command, folder, keys string, quiet bool, format *outputFormat) error {
 	for _, flag := range []string{"jobs", "cluster", "vary", "baselines", "out", "seed"} {
 		if cmd.Flags().Changed(flag) {
 			return fmt.Errorf("--replay takes all that it needs from the record; leave --%s out", flag)
@@ -23,7 +24,8 @@ func replayRecord(cmd *cobra.Command, folder string, quiet bool, format *outputF
 		return errors.New("--replay: name the folder of the record, that of controller.record")
 	}
 	bar := newBar(cmd.ErrOrStderr(), quiet)
-	report, err := replay.Run(cmd.Context(), folder, replay.Options{Progress: func(p replay.Progress) {
+	open := func(namespace string) (replay.Codec, error) { return payloadCodec(keys, namespace, slog.Default()) }
+	report, err := replay.Run(cmd.Context(), folder, replay.Options{Codec: open, Progress: func(p replay.Progress) {
 		bar.draw(p.Files, p.OfFiles, func(int64) string {
 			return fmt.Sprintf("%d of %d files  %d decisions", p.Files, p.OfFiles, p.Decisions)
 		})

@@ -71,7 +71,9 @@ func Enroll(ctx context.Context, join Join, folder string, capacity cluster.Capa
 	if err != nil {
 		return "", nil, err
 	}
-	return name, api.NewClient(join.Controller, tls), nil
+	client = api.NewClient(join.Controller, tls)
+	go (&renewal{host: name, folder: folder, client: client, log: log, now: time.Now}).run(ctx)
+	return name, client, nil
 }
 
 // enrollFirst joins with the token. The key is kept before it is used, so that

@@ -221,6 +221,7 @@ const (
 	KindHostWrite = "host-"
 	KindRefused   = "join-refused"
 	KindTemplate  = "template"
+	KindRenewed   = "certificate"
 
 	// KindJoined and the next are what the workflow of a host is told of.
 	KindJoined  = KindHostWrite + "joined"

@@ -94,6 +94,17 @@ type Joined struct {
 	Certificate string `json:"certificate"`
 }
 
+// RenewalRequest asks for another certificate of the host that asks.
+type RenewalRequest struct {
+	// Request is a certificate signing request, PEM.
+	Request string `json:"request"`
+}
+
+// Renewed answers a RenewalRequest: a certificate for the same host, PEM.
+type Renewed struct {
+	Certificate string `json:"certificate"`
+}
+
 // HostMachine is what the inventory of a provider is compared with.
 type HostMachine struct {
 	ID       string            `json:"id"`

@@ -72,11 +72,16 @@ var (
 	GetCatalog    = Route{"catalog", http.MethodGet, "/v1/catalog", "What providers can give now, and what is left alone until when", readers}
 	PostRetry     = Route{"provider-retry", http.MethodPost, "/v1/providers/{provider}/retry", "Forget a provider's refusals, so that it is asked again at once", []Role{Admin}}
 
+	PostTend  = Route{"tend-leases", http.MethodPost, "/v1/leases", "Say that a provisioner is there; answers which leases it holds", []Role{Provisioner}}
+	GetLeases = Route{"leases", http.MethodGet, "/v1/leases", "Which provisioners are there, and which acts for which provider", readers}
+	PostMove  = Route{"lease-move", http.MethodPost, "/v1/leases/{provider}/move", "Have a provider's lease go to a provisioner", []Role{Admin}}
+
 	// PostJoin is open to callers without a certificate: the token is what lets them in.
 	PostJoin = Route{"join-with-token", http.MethodPost, "/v1/join", "Join with a one-time token, and get a certificate", []Role{Anyone}}
 
 	PutHost        = Route{"join", http.MethodPut, "/v1/hosts/{host}", "Join the cluster as a host", []Role{HostRole}}
 	GetAssignments = Route{"assignments", http.MethodGet, "/v1/hosts/{host}/jobs", "Jobs that a host should run; waits for a change", []Role{HostRole}}
+	PostRenewal    = Route{"renew-certificate", http.MethodPost, "/v1/hosts/{host}/certificate", "Renew the certificate of a host that a provider made", []Role{HostRole}}
 	PostJobEnd     = Route{"job-end", http.MethodPost, "/v1/hosts/{host}/jobs/{id}/end", "Report a job's end", []Role{HostRole}}
 )
 
@@ -86,5 +91,6 @@ var Routes = []Route{
 	PutCatalog, GetProviderView, ReportStray,
 	LoanIntend, LoanCommit, LoanRefuse, LoanFence, LoanRecall, LoanConfirm,
 	HostWrite, PostJoinToken, GetMachines, GetHosts, GetCatalog, PostRetry, PostJoin,
-	PutHost, GetAssignments, PostJobEnd,
+	PostTend, GetLeases, PostMove,
+	PutHost, PostRenewal, GetAssignments, PostJobEnd,
 }

@@ -30,6 +30,8 @@ type Controller struct {
 	// Certificates is the folder of the authority and of all certificates.
 	Certificates string
 	Authority    *pki.Authority
+	// Revocations, where there is one, is the list of certificates that are refused.
+	Revocations controller.Revocations
 
 	store   *store.Store
 	clients []*api.Client
@@ -59,6 +61,9 @@ func Open(tb testing.TB, state string, config controller.Config) *Controller {
 	return c
 }
 
+// forGood is longer than any test's clock goes.
+const forGood = 200 * 366 * 24 * cluster.Hour
+
 // OpenShared opens the service of one of several controllers, which go by the
 // time of their state.
 func OpenShared(tb testing.TB, address string, config controller.Config) *Controller {
@@ -80,6 +85,9 @@ func (c *Controller) begin() {
 // started (again). A configuration that is refused leaves nothing open.
 func (c *Controller) Reopen(config controller.Config) error {
 	c.Stop()
+	if config.Leases == (cluster.LeaseRules{}) {
+		config.Leases.TimeToLive = forGood
+	}
 	st, err := store.Open(context.Background(), c.State)
 	if err != nil {
 		return err
@@ -109,7 +117,7 @@ func (c *Controller) serve(sessions bool) {
 	c.open()
 	if c.Address == "" {
 		c.Address = "127.0.0.1:0"
-		c.issueAuthority()
+		c.IssueAuthority()
 	}
 	listener, err := net.Listen("tcp", c.Address)
 	if err != nil {
@@ -123,6 +131,7 @@ func (c *Controller) serve(sessions bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var works sync.WaitGroup
 	server := controller.NewServer(c.Service, slog.New(slog.DiscardHandler))
+	server.RefuseRevoked(c.Revocations)
 	works.Go(func() { c.Service.Follow(ctx) })
 	works.Go(func() {
 		if err := server.Serve(ctx, listener, config); err != nil {
@@ -173,8 +182,12 @@ func (c *Controller) CloseStore() {
 	c.store = nil
 }
 
-func (c *Controller) issueAuthority() {
+// IssueAuthority makes the authority, which the first start does otherwise.
+func (c *Controller) IssueAuthority() {
 	c.TB.Helper()
+	if c.Authority != nil {
+		return
+	}
 	var err error
 	c.Certificates = c.TB.TempDir()
 	if c.Authority, err = pki.OpenAuthority(c.Certificates); err != nil {
@@ -199,12 +212,37 @@ func (c *Controller) TLS(role api.Role, name string) *tls.Config {
 	return config
 }
 
-// Client answers a client of a peer of the cluster.
+// Client answers a client of a peer of the cluster. A provisioner acts for the
+// first of the configuration's providers.
 func (c *Controller) Client(role api.Role, name string) *api.Client {
 	c.TB.Helper()
+	if role == api.Provisioner && len(c.Config.Providers) > 0 {
+		return c.Provisioner(name, c.Config.Providers[0])
+	}
+	return c.client(role, name)
+}
+
+func (c *Controller) client(role api.Role, name string) *api.Client {
 	client := api.NewClient("https://"+c.Address, c.TLS(role, name))
 	c.clients = append(c.clients, client)
 	return client
+}
+
+// Provisioner answers a client of a provisioner that acts for a provider.
+func (c *Controller) Provisioner(name, provider string) *api.Client {
+	c.TB.Helper()
+	client := c.client(api.Provisioner, name)
+	tended, err := client.TendLeases(context.Background(), api.TendLeases{Instance: name, Owns: []string{provider}})
+	if err != nil {
+		c.TB.Fatal(err)
+	}
+	for _, l := range tended.Leases {
+		if l.Provider == provider {
+			return client.Under(api.Claim{Provider: provider, Epoch: l.Epoch})
+		}
+	}
+	c.TB.Fatalf("%s did not get the lease of %s", name, provider)
+	return nil
 }
 
 // Session runs one session.

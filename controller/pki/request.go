@@ -5,12 +5,12 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"time"
 )
 
 const (
@@ -66,6 +66,19 @@ func readRequest(request []byte) (*x509.CertificateRequest, error) {
 	return parsed, nil
 }
 
+// Described answers the serial number of a PEM certificate, and its end.
+func Described(certificate []byte) (serial string, until time.Time, err error) {
+	block, _ := pem.Decode(certificate)
+	if block == nil {
+		return "", until, errors.New("there is no PEM block " + certificateBlock)
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return "", until, fmt.Errorf("read certificate: %w", err)
+	}
+	return SerialOf(cert), cert.NotAfter.UTC(), nil
+}
+
 // SignRequest answers the certificate, PEM, of a peer for the key of a PEM
 // request. Of the request nothing else is used.
 func (a *Authority) SignRequest(request []byte, peer Peer) ([]byte, error) {
@@ -73,7 +86,7 @@ func (a *Authority) SignRequest(request []byte, peer Peer) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	template, err := peer.template()
+	template, err := peer.template(a.until(LeafLife))
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +95,4 @@ func (a *Authority) SignRequest(request []byte, peer Peer) ([]byte, error) {
 		return nil, fmt.Errorf("sign certificate of %s: %w", peer, err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: der}), nil
-}
-
-// Anonymous answers the TLS configuration of a client that has no certificate
-// yet, and trusts the authority of a PEM certificate.
-func Anonymous(authority []byte) (*tls.Config, error) {
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(authority) {
-		return nil, errors.New("the certificate authority holds no PEM certificate")
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: pool}, nil
 }

@@ -101,6 +101,8 @@ func sharedConfig(address string) (*pgx.ConnConfig, error) {
 		"idle_in_transaction_session_timeout": millis(pauseLimit),
 		"lock_timeout":                        millis(lockLimit),
 		"statement_timeout":                   millis(transactionLimit),
+		// What was answered must not be lost, whatever the server does by default.
+		"synchronous_commit": "on",
 	} {
 		if _, said := config.RuntimeParams[name]; !said {
 			config.RuntimeParams[name] = value
@@ -213,7 +215,7 @@ const (
 
 // catchUp has mirrors read anew what others wrote since they were looked at last.
 func (t *Tx) catchUp(m *mirrors) error {
-	if m.seq < t.count.Pruned {
+	if m.seq < t.count.Pruned || m.seq > t.count.Seq { // away too long, or the database is an older one
 		*m = mirrors{}
 	}
 	if m.seq == t.count.Seq {

@@ -17,14 +17,23 @@ import (
 	"os"
 	"path/filepath"
 
+	"google.golang.org/protobuf/proto"
+
 	"xce.internal/elastic/controller/record"
 )
 
 // Options say what is asked, and who is told how far it is; their zero value asks this program.
 type Options struct {
-	Judges   Judges
-	Stories  Stories
+	Judges  Judges
+	Stories Stories
+	// Codec answers what decrypts the histories of a Temporal namespace; nil where none are encrypted.
+	Codec    func(namespace string) (Codec, error)
 	Progress func(Progress)
+}
+
+// Codec decrypts what is in a history.
+type Codec interface {
+	DecodeAll(ctx context.Context, message proto.Message) error
 }
 
 // Progress is how far a replay is.
@@ -51,11 +60,15 @@ func Run(ctx context.Context, folder string, o Options) (*Report, error) {
 		}
 		p.Files++
 	}
+	decode, err := o.decoder(folder, histories)
+	if err != nil {
+		return nil, err
+	}
 	for _, path := range histories {
 		if ctx.Err() != nil {
 			return r, stoppedBy(ctx, r, ctx.Err())
 		}
-		if err := r.story(path, o.Stories.orLive()); err != nil {
+		if err := r.story(ctx, path, o.Stories.orLive(), decode); err != nil {
 			return r, err
 		}
 		p.Files++

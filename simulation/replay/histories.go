@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
 
 	"xce.internal/elastic/cluster"
 )
@@ -81,24 +83,50 @@ func (h *Histories) Write(id, run string, events *history.History) error {
 
 // historyFiles answers the files of a folder of histories, ordered by name.
 func historyFiles(folder string) ([]string, error) {
-	path := filepath.Join(folder, indexName)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s is missing, which says what the histories are; record them anew with `xce-elastic simulate record-histories`", path)
-	}
-	if err != nil {
+	if _, err := readIndex(folder); err != nil {
 		return nil, err
-	}
-	var i Index
-	if err := json.Unmarshal(text, &i); err != nil || i.Format != historyFormat {
-		return nil, fmt.Errorf("%s does not say that histories of workflows are here; record them anew with `xce-elastic simulate record-histories`", path)
-	}
-	if i.Version != historyVersion {
-		return nil, fmt.Errorf("%s: the histories have format %d, and this program knows format %d; replay them with release %s, or record them anew", path, i.Version, historyVersion, i.Release)
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*"+historyEnd))
 	slices.Sort(files)
 	return files, err
+}
+
+// readIndex reads what a folder of histories is.
+func readIndex(folder string) (i Index, err error) {
+	path := filepath.Join(folder, indexName)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return i, fmt.Errorf("%s is missing, which says what the histories are; record them anew with `xce-elastic simulate record-histories`", path)
+	}
+	if err != nil {
+		return i, err
+	}
+	if err := json.Unmarshal(text, &i); err != nil || i.Format != historyFormat {
+		return i, fmt.Errorf("%s does not say that histories of workflows are here; record them anew with `xce-elastic simulate record-histories`", path)
+	}
+	if i.Version != historyVersion {
+		return i, fmt.Errorf("%s: the histories have format %d, and this program knows format %d; replay them with release %s, or record them anew", path, i.Version, historyVersion, i.Release)
+	}
+	return i, nil
+}
+
+// decode decrypts what is in a history.
+type decode func(ctx context.Context, message proto.Message) error
+
+// decoder answers what decrypts the histories of a record.
+func (o Options) decoder(folder string, histories []string) (decode, error) {
+	if o.Codec == nil || len(histories) == 0 {
+		return func(context.Context, proto.Message) error { return nil }, nil
+	}
+	i, err := readIndex(filepath.Join(folder, historyFolder))
+	if err != nil {
+		return nil, err
+	}
+	c, err := o.Codec(i.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return c.DecodeAll, nil
 }
 
 // readHistory reads a history.

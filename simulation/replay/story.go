@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,10 +36,13 @@ func (s Stories) orLive() Stories {
 }
 
 // story replays one history.
-func (r *Report) story(path string, stories Stories) error {
+func (r *Report) story(ctx context.Context, path string, stories Stories, decode decode) error {
 	h, err := readHistory(path)
 	if err != nil {
 		return err
+	}
+	if err := decode(ctx, h); err != nil {
+		return fmt.Errorf("%s: %w; name the file of the keys with --codec-keys", path, err)
 	}
 	name := nameOf(h, path)
 	events := cut(h.GetEvents())

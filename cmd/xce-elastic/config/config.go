@@ -20,6 +20,7 @@ import (
 	"xce.internal/elastic/scheduling"
 	"xce.internal/elastic/scheduling/snapshot"
 	"xce.internal/elastic/simulation"
+	"xce.internal/elastic/worker"
 	"xce.internal/elastic/workflows"
 )
 
@@ -33,9 +34,12 @@ type Config struct {
 	Providers  []Provider               `json:"providers"`
 	Controller Controller               `json:"controller"`
 	Peer       TLS                      `json:"peer"`
-	Temporal   Temporal                 `json:"temporal"`
-	Agent      Agent                    `json:"agent"`
-	Log        Log                      `json:"log"`
+	// Leases say for how long a provisioner acts for a provider without being heard of.
+	Leases      cluster.LeaseRules `json:"leases"`
+	Provisioner Provisioner        `json:"provisioner"`
+	Temporal    Temporal           `json:"temporal"`
+	Agent       Agent              `json:"agent"`
+	Log         Log                `json:"log"`
 	// Simulation stands in for the world where the cluster is simulated.
 	Simulation simulation.Settings `json:"simulation"`
 
@@ -66,10 +70,10 @@ type Provider struct {
 // which certificate; Address is where others reach it, or several with commas
 // between them.
 type Controller struct {
-	Listen  string `json:"listen"`
-	Address string `json:"address"`
-	State   string `json:"state"`
-	TLS     TLS    `json:"tls"`
+	Listen  string    `json:"listen"`
+	Address string    `json:"address"`
+	State   string    `json:"state"`
+	TLS     ServerTLS `json:"tls"`
 	// Name is this controller's among those that share the state; empty stands for
 	// the machine's name. SessionLease is for how long one that gives no sign keeps
 	// the right to run sessions.
@@ -94,12 +98,17 @@ type TLS struct {
 // Files answers the files for the connection.
 func (t TLS) Files() pki.Files { return pki.Files(t) }
 
-// Temporal says where Temporal is. Further settings (TLS, API key) come from
-// TEMPORAL_ variables and profiles, as Temporal's own tools take them.
-type Temporal struct {
-	Address   string `json:"address"`
-	Namespace string `json:"namespace"`
+// ServerTLS names the PEM files of the controller's side of a connection.
+type ServerTLS struct {
+	CA   string `json:"ca"`
+	Cert string `json:"cert"`
+	Key  string `json:"key"`
+	// CRL is the authority's list of revoked certificates; empty where none are refused.
+	CRL string `json:"crl"`
 }
+
+// Files answers the files for the connection.
+func (t ServerTLS) Files() pki.Files { return pki.Files{CA: t.CA, Cert: t.Cert, Key: t.Key} }
 
 // Agent is this machine as a host.
 type Agent struct {
@@ -119,7 +128,10 @@ type Log struct {
 	Format string `json:"format"`
 }
 
-var rules = cluster.DefaultHostRules()
+var (
+	rules  = cluster.DefaultHostRules()
+	leases = cluster.DefaultLeaseRules()
+)
 
 // defaults are the values of keys that are set nowhere; every key that an
 // environment variable can set must be here.
@@ -127,9 +139,11 @@ var defaults = map[string]any{
 	"cluster.name": "", "cluster.session_interval": "5s",
 	"controller.listen": "127.0.0.1:7400", "controller.address": "https://127.0.0.1:7400", "controller.state": "controller.db",
 	"controller.name": "", "controller.session_lease": "5s",
-	"controller.ca_key": "", "controller.record": "", "controller.record_limit_mb": record.DefaultMost >> 20, "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key",
+	"controller.ca_key": "", "controller.record": "", "controller.record_limit_mb": record.DefaultMost >> 20, "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key", "controller.tls.crl": "",
 	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
-	"temporal.address": "", "temporal.namespace": "",
+	"temporal.address": "", "temporal.namespace": "", "temporal.api_key_file": "", "temporal.codec.keys": "", "temporal.versioning": false,
+	"temporal.tls.ca": "", "temporal.tls.cert": "", "temporal.tls.key": "", "temporal.tls.server_name": "",
+	"leases.time_to_live": leases.TimeToLive.String(), "leases.settle": leases.Settle.String(), "provisioner.health": "",
 	"policy.order": "fcfs", "policy.depth": 0,
 	"hosts.max": rules.Max, "hosts.idle_time": rules.IdleTime.String(), "hosts.join_within": rules.JoinWithin.String(),
 	"hosts.max_lifetime": rules.MaxLifetime.String(), "hosts.suspect_after": rules.SuspectAfter.String(), "hosts.lost_after": rules.LostAfter.String(),
@@ -150,6 +164,9 @@ const (
 // complete fills in what depends on the rest.
 func (c *Config) complete() {
 	base := filepath.Dir(c.file)
+	if len(c.Provisioner.Pools) == 0 {
+		c.Provisioner.Pools = worker.AllPools
+	}
 	for i := range c.Resources {
 		if r := &c.Resources[i]; r.UnitWeight == 0 {
 			r.UnitWeight = r.Weight()
@@ -186,7 +203,10 @@ func (c *Config) complete() {
 	} {
 		*path = resolve(base, *path)
 	}
-	for _, path := range []*string{&c.Controller.CAKey, &c.Controller.Record} {
+	for _, path := range []*string{
+		&c.Controller.CAKey, &c.Controller.Record, &c.Controller.TLS.CRL,
+		&c.Temporal.TLS.CA, &c.Temporal.TLS.Cert, &c.Temporal.TLS.Key, &c.Temporal.APIKeyFile, &c.Temporal.Codec.Keys,
+	} {
 		if *path != "" {
 			*path = resolve(base, *path)
 		}
@@ -226,6 +246,8 @@ func (c *Config) validate() cluster.Problems {
 	}
 	ps = append(ps, c.Controller.validate()...)
 	ps = append(ps, c.Hosts.Validate(c.Cluster.SessionInterval)...)
+	ps = append(ps, c.Leases.Validate("leases")...)
+	ps = append(ps, c.Provisioner.validate(c.ProviderNames())...)
 	_, faults := c.Agent.Capacity()
 	ps = append(ps, faults...)
 	ps = append(ps, snapshot.ValidatePolicy("policy", c.Policy)...)
@@ -324,17 +346,6 @@ func (c *Config) Shown() *Config {
 		shown.Providers[i].Environment = lines
 	}
 	return &shown
-}
-
-// OnlyProviders leaves the named providers, and refuses a name that is none.
-func (c *Config) OnlyProviders(names []string) error {
-	for _, name := range names {
-		if !slices.Contains(c.ProviderNames(), name) {
-			return fmt.Errorf("%q is not a provider; the configuration has %s", name, strings.Join(c.ProviderNames(), ", "))
-		}
-	}
-	c.Providers = slices.DeleteFunc(c.Providers, func(p Provider) bool { return !slices.Contains(names, p.Name) })
-	return nil
 }
 
 // Plugin answers what the adapter of a plug-in needs; false where there is none.
