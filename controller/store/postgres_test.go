@@ -263,6 +263,30 @@ func TestAControllerThatWasAwayForLongReadsAllAnew(t *testing.T) {
 	look(t, two, func(tx *store.Tx) error { return wantAll(t, tx, "hosts [h1 0] idle map[] waiting [] running []") })
 }
 
+// A database that takes over from another that failed may lack the last changes.
+// What came in their place has their numbers.
+func TestWhatTheDatabaseHasLostIsForgotten(t *testing.T) {
+	t.Parallel()
+	address := postgrestest.Shared(t)
+	one, two, other := open(t, address), open(t, address), open(t, address)
+	for _, s := range []*store.Store{one, two, other} {
+		defer s.Close()
+	}
+	update(t, one, func(tx *store.Tx) error { return tx.SaveHost(store.Host{Name: "h1"}) })
+	update(t, two, func(tx *store.Tx) error { return tx.SaveHost(store.Host{Name: "lost"}) })
+	both := func(want string) {
+		t.Helper()
+		for _, s := range []*store.Store{one, two} {
+			look(t, s, func(tx *store.Tx) error { return wantAll(t, tx, want) })
+			update(t, s, func(tx *store.Tx) error { return wantAll(t, tx, want) })
+		}
+	}
+	both("hosts [h1 0 lost 0] idle map[] waiting [] running []")
+	store.LoseLast(t, one, "lost")
+	update(t, other, func(tx *store.Tx) error { return tx.SaveHost(store.Host{Name: "h2"}) })
+	both("hosts [h1 0 h2 0] idle map[] waiting [] running []")
+}
+
 func TestOnlyWhatMayFreeSomethingCountsAsSuch(t *testing.T) {
 	t.Parallel()
 	one, two := pair(t)

@@ -84,7 +84,7 @@ func (s *Store) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	t := &Tx{store: s, mirrors: &s.mirrors}
 	undone := true
 	defer func() {
-		s.mirrors.end(undone, t.count.Seq)
+		s.mirrors.end(undone, t.count)
 		<-s.turn
 	}()
 	err := s.run(ctx, t, nil, func() error {
