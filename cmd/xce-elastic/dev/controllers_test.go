@@ -36,7 +36,7 @@ func startPair(t *testing.T) *pair {
 	}
 	shared := brisk
 	for old, now := range map[string]string{
-		"state: controller.db":             "state: '" + p.database.Address("postgres") + "'\n  name: controller\n  session_lease: 2s",
+		"state: controller.db":             "state: '" + p.database.Address("postgres") + "'\n  name: controller\n  session_lease: 2s\n  record: record",
 		"address: https://{{.Controller}}": "address: https://{{.Controller}},https://" + second,
 	} {
 		if !strings.Contains(shared.Cluster, old) {
@@ -232,5 +232,8 @@ func TestTwoControllersLoseNothing(t *testing.T) {
 		t.Errorf("%d loans are no test, %v", len(loans), err)
 	}
 	t.Logf("%d jobs and %d loans", submitted, len(loans))
+	for _, name := range []string{"controller", "second"} { // each its own decisions, with all that they need
+		p.does(t, "simulate --replay "+p.path("record/"+name), `sessions +\d+ +\d+ +0 +0`, `loan`, `Every decision of the record is the one that this program makes`)
+	}
 	p.does(t, "status", `CONTROLLER +RUNS SESSIONS`, `second +(true|false)`)
 }
