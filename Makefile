@@ -11,7 +11,7 @@ export XCE_BIN := $(BIN)
 
 SOURCES := $(shell find . -name '*.go' -not -path './devserver/*') go.mod go.sum
 
-.PHONY: help build run dev test lint race e2e bench fuzz vuln clean
+.PHONY: help build run dev test postgres lint race e2e bench fuzz vuln clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,8 +37,20 @@ run: build ## Run the example cluster and its workload to the end
 dev: build ## The same, and stay up until Ctrl-C
 	@$(BIN)/xce-elastic dev
 
-test: build lint race e2e ## Run everything
+test: build postgres lint race e2e ## Run everything
 	@echo 'All tests passed.'
+
+# Tests start servers of their own from the package's programs. The package would
+# make and start one of the system too, unless it is told not to.
+postgres: ## Install Debian's PostgreSQL for the tests, where that can be done
+	@if ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then exit 0; fi; \
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+		echo 'PostgreSQL is not here, and its tests are skipped: as root, `apt-get install postgresql` brings it.'; exit 0; \
+	fi; \
+	export DEBIAN_FRONTEND=noninteractive; install='apt-get install -y -qq --no-install-recommends'; \
+	apt-get update -qq && $$install postgresql-common >/dev/null && \
+	sed -i 's/^#*create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf && \
+	$$install postgresql >/dev/null || echo 'PostgreSQL could not be installed; its tests are skipped.'
 
 lint: ## Check the code without running it
 	go vet -tags e2e ./...

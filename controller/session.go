@@ -34,7 +34,8 @@ func (s *Service) wantSession() {
 
 // RunSessions runs a session after every change and at every session interval,
 // until ctx ends. After a session there is none for as long as it took, so that in
-// a large cluster, where changes never cease, they do not take all there is.
+// a large cluster, where changes never cease, they do not take all there is; for
+// how long it waited for its turn does not count.
 func (s *Service) RunSessions(ctx context.Context) {
 	defer s.HandOver(ctx)
 	tick := time.NewTicker(s.config.SessionInterval.Std())
@@ -58,15 +59,14 @@ func (s *Service) RunSessions(ctx context.Context) {
 			}
 			continue
 		}
-		began := time.Now()
-		err := s.Session(ctx)
+		took, err := s.trySession(ctx)
 		if failed = err != nil; failed && ctx.Err() == nil {
 			s.log.Error("session failed", "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(time.Since(began)):
+		case <-time.After(took):
 		}
 	}
 }
@@ -75,24 +75,34 @@ func (s *Service) RunSessions(ctx context.Context) {
 // starts, demand, idle clocks and the reasons for waiting, all or nothing. Where
 // another controller runs the sessions, nothing is done.
 func (s *Service) Session(ctx context.Context) error {
+	_, err := s.trySession(ctx)
+	return err
+}
+
+// trySession also answers how long the session took, once it had its turn.
+func (s *Service) trySession(ctx context.Context) (took time.Duration, err error) {
 	if s.ledElsewhere() > 0 {
-		return nil
+		return 0, nil
 	}
 	if s.store.Shared() && !s.leads.Load() {
 		if err := s.askWhoLeads(ctx); err != nil || s.ledElsewhere() > 0 {
-			return err
+			return 0, err
 		}
 	}
-	return s.session(ctx)
+	began := time.Now()
+	err = s.session(ctx, &began)
+	return time.Since(began), err
 }
 
-func (s *Service) session(ctx context.Context) error {
+// session runs a session; it sets when it began.
+func (s *Service) session(ctx context.Context, began *time.Time) error {
 	var w *work
 	var session api.Session
 	var before int64
 	settled := !s.freed.Swap(false)
 	led := false
 	err := s.store.Update(ctx, func(tx *store.Tx) (err error) {
+		*began = time.Now()
 		if led, err = s.mayLead(tx); err != nil || !led {
 			return err
 		}

@@ -108,7 +108,7 @@ func (m *member) leader() string {
 
 func TestAnotherControllerRunsTheSessionsWhenTheFirstIsGoneWithoutAWord(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	one := enter(t, address, "one", cluster.Second).work(t, true)
 	one.join(t)
 	soon(t, "the first runs the sessions", func() bool { return one.leader() == "one" })
@@ -126,7 +126,7 @@ func TestAnotherControllerRunsTheSessionsWhenTheFirstIsGoneWithoutAWord(t *testi
 
 func TestAControllerThatStopsHandsTheSessionsOverAtOnce(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	one := enter(t, address, "one", cluster.Hour).work(t, true)
 	one.join(t)
 	soon(t, "the first runs the sessions", func() bool { return one.leader() == "one" })
@@ -141,7 +141,7 @@ func TestAControllerThatStopsHandsTheSessionsOverAtOnce(t *testing.T) {
 
 func TestAControllerThatLostItsTurnWritesNoSession(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	one, two := enter(t, address, "one", cluster.Hour), enter(t, address, "two", cluster.Hour)
 	one.join(t)
 	one.Session()
@@ -165,7 +165,7 @@ func TestAControllerThatLostItsTurnWritesNoSession(t *testing.T) {
 
 func TestPollsWakeForWhatAnotherControllerChanges(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	one, two := enter(t, address, "one", cluster.Minute).work(t, true), enter(t, address, "two", cluster.Minute).work(t, false)
 	one.join(t)
 	wait, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -186,7 +186,7 @@ func TestPollsWakeForWhatAnotherControllerChanges(t *testing.T) {
 
 func TestAllControllersKnowWhichHostsOneHasHeardOf(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	config := together("one", cluster.Minute)
 	config.Hosts = cluster.DefaultHostRules()
 	config.Hosts.SuspectAfter = 3 * cluster.Second
@@ -219,7 +219,7 @@ func TestAllControllersKnowWhichHostsOneHasHeardOf(t *testing.T) {
 
 func TestTheLastSessionIsToldByControllersThatRanNone(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	one, two := enter(t, address, "one", cluster.Minute).work(t, true), enter(t, address, "two", cluster.Minute)
 	one.submit(t) // there is no host for it
 	soon(t, "the second tells of the session", func() bool {
@@ -247,7 +247,7 @@ func (r *settledRecord) Note(e record.Entry) {
 
 func TestASessionIsNotSettledWhereAnotherControllerFreedSomething(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	config, taken := together("one", cluster.Hour), &settledRecord{}
 	config.Record = taken
 	one, two := controllertest.OpenShared(t, address, config), enter(t, address, "two", cluster.Hour)
@@ -269,11 +269,11 @@ func TestASessionIsNotSettledWhereAnotherControllerFreedSomething(t *testing.T) 
 
 func TestTheStateOfAnotherClusterIsRefused(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	one := enter(t, address, "one", cluster.Hour)
 	config := one.Config
 	config.Cluster = "west"
-	other := enter(t, postgrestest.Database(t), "one", cluster.Hour)
+	other := enter(t, postgrestest.Shared(t), "one", cluster.Hour)
 	other.Stop()
 	other.State = address
 	if err := other.Reopen(config); err == nil || !strings.Contains(err.Error(), "is that of cluster test, not of west; name another") {
@@ -284,6 +284,7 @@ func TestTheStateOfAnotherClusterIsRefused(t *testing.T) {
 // A controller whose database is away says so, such that callers ask another.
 func TestACallIsAnswered503WhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
+	postgrestest.Once(t)
 	server := postgrestest.Start(t, postgrestest.Options{})
 	c := controllertest.Open(t, server.Address("postgres"), controllertest.Vcs(2, 10))
 	c.Serve()
@@ -311,7 +312,7 @@ func TestACallIsAnswered503WhileTheDatabaseIsAway(t *testing.T) {
 // The client's own failover, between two controllers that are real.
 func TestAClientOfTwoControllersGoesOnWhenOneStops(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	one := enter(t, address, "one", cluster.Hour)
 	one.Serve()
 	two := controllertest.OpenShared(t, address, together("two", cluster.Hour))

@@ -9,13 +9,19 @@ import (
 	"xce.internal/elastic/controller/store"
 )
 
-// onPostgres tells that tests use PostgreSQL where they use SQLite else.
-var onPostgres bool
+var (
+	// onPostgres tells that tests use PostgreSQL where they use SQLite else.
+	onPostgres bool
+	// twice tells that tests run on SQLite first and on PostgreSQL then.
+	twice bool
+)
 
 // Main runs a package's tests twice: on SQLite, and, where there is PostgreSQL,
 // on that. XCE_TEST_STATE=sqlite or =postgres runs them once.
 func Main(m *testing.M) {
+	flag.Parse()
 	only := os.Getenv("XCE_TEST_STATE")
+	twice = only == "" && !measures()
 	code := 0
 	if only != "postgres" {
 		code = m.Run()
@@ -49,6 +55,23 @@ func State(tb testing.TB) string {
 		return Database(tb)
 	}
 	return store.Memory
+}
+
+// Shared answers a new, empty state that several controllers can share, for a test
+// of just that: it runs once.
+func Shared(tb testing.TB) string {
+	tb.Helper()
+	Once(tb)
+	return Database(tb)
+}
+
+// Once has a test that needs PostgreSQL run once only, where the others run twice.
+func Once(tb testing.TB) {
+	tb.Helper()
+	need(tb)
+	if twice && !onPostgres {
+		tb.Skip("it is run once, with those on PostgreSQL")
+	}
 }
 
 // OnPostgres tells whether the tests run on PostgreSQL now.

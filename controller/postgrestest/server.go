@@ -5,6 +5,7 @@ package postgrestest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ import (
 
 // Options say what server to run.
 type Options struct {
-	// TCP has it serve a port of the loopback interface too.
+	// TCP has it serve a port of the loopback interface too, where it wants a password.
 	TCP bool
 	// Durable has it write to the disk what it commits, as in real life.
 	Durable bool
@@ -95,18 +96,37 @@ func start(programs string, o Options) (*Server, error) {
 	if s.folder, err = os.MkdirTemp("", "xce-pg-"); err != nil {
 		return nil, fmt.Errorf("make a folder for PostgreSQL: %w", err)
 	}
-	if s.owner != nil {
-		if err := os.Chown(s.folder, int(s.owner.Uid), int(s.owner.Gid)); err != nil {
-			return nil, fmt.Errorf("give PostgreSQL its folder: %w", err)
-		}
+	if err := s.makePassword(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.folder))
 	}
 	// Texts are ordered as in English, not by their bytes: the store must not rely on that.
-	initialise := s.command(filepath.Join(programs, "initdb"), "-D", s.data(), "-U", userName, "-A", "trust", "-E", "UTF8", "--no-sync",
+	initialise := s.command(filepath.Join(programs, "initdb"), "-D", s.data(), "-U", userName, "-E", "UTF8", "--no-sync",
+		"--auth-local=trust", "--auth-host=scram-sha-256", "--pwfile="+filepath.Join(s.folder, "password"),
 		"--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en")
 	if out, err := initialise.CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("initdb: %w: %s", err, out), os.RemoveAll(s.folder))
 	}
 	return s, s.begin()
+}
+
+// makePassword makes the password of whoever connects over the network, and a
+// password file for clients, and gives the server its folder.
+func (s *Server) makePassword() error {
+	password := rand.Text()
+	for name, text := range map[string]string{"password": password + "\n", "passfile": "*:*:*:" + userName + ":" + password + "\n"} {
+		if err := os.WriteFile(filepath.Join(s.folder, name), []byte(text), 0o600); err != nil {
+			return fmt.Errorf("make a password for PostgreSQL: %w", err)
+		}
+	}
+	if s.owner == nil {
+		return nil
+	}
+	for _, path := range []string{s.folder, filepath.Join(s.folder, "password"), filepath.Join(s.folder, "passfile")} {
+		if err := os.Chown(path, int(s.owner.Uid), int(s.owner.Gid)); err != nil {
+			return fmt.Errorf("give PostgreSQL its folder: %w", err)
+		}
+	}
+	return nil
 }
 
 // userName is who connects.
@@ -220,9 +240,9 @@ func (s *Server) Address(database string) string {
 func (s *Server) Port() int { return s.port }
 
 // AddressAt answers the address of a database as reached at a host and port, such
-// as those of a proxy.
+// as those of a proxy; the password is in a file that it names.
 func (s *Server) AddressAt(at, database string) string {
-	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable", userName, at, database)
+	return fmt.Sprintf("postgres://%s@%s/%s?sslmode=disable&passfile=%s", userName, at, database, filepath.Join(s.folder, "passfile"))
 }
 
 // Do runs statements in a database.

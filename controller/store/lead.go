@@ -43,17 +43,25 @@ func (t *Tx) TakeLead(instance, name string, ttl cluster.Duration) (Lead, error)
 	if err != nil || lead.Instance != instance && lead.Until > t.now {
 		return lead, err
 	}
-	if lead.Instance != instance {
+	switch {
+	case lead.Instance != instance:
 		lead.Epoch++
+	case lead.Until >= t.now.Add(fresh(ttl)):
+		return lead, nil
 	}
 	lead.ID, lead.Instance, lead.Name, lead.Until = 1, instance, name, t.now.Add(ttl)
 	return lead, t.save(&lead, "id", "instance", "name", "epoch", "until")
 }
 
+// fresh is how much of the time to live must be left for it not to be counted
+// anew: where nothing happens, not every session is to write to the disk.
+func fresh(ttl cluster.Duration) cluster.Duration { return ttl * 2 / 3 }
+
 // ProlongLead counts the time to live of the right to run sessions from now on,
 // however long the transaction took. It must have been taken in the transaction.
 func (t *Tx) ProlongLead(ttl cluster.Duration) error {
-	if _, err := t.tx.ExecContext(t.ctx, "UPDATE lead SET until = "+clockMillis+" + ?", int64(ttl)); err != nil {
+	_, err := t.tx.ExecContext(t.ctx, "UPDATE lead SET until = "+clockMillis+" + ? WHERE until < "+clockMillis+" + ?", int64(ttl), int64(fresh(ttl)))
+	if err != nil {
 		return fmt.Errorf("prolong the right to run sessions: %w", err)
 	}
 	return nil
@@ -83,7 +91,9 @@ type Controller struct {
 }
 
 // Controllers lists the controllers that share the state.
-func (t *Tx) Controllers() ([]Controller, error) { return all[Controller](t, ordered("instance")) }
+func (t *Tx) Controllers() ([]Controller, error) {
+	return all[Controller](t, ordered("name", "instance"))
+}
 
 // heardRow is when a host was heard of last, by whichever controller.
 type heardRow struct {

@@ -15,8 +15,10 @@ type mirrors struct {
 	hosts mirror[string, Host]
 	idle  mirror[string, cluster.Time]
 	jobs  mirror[int64, cluster.Job] // those that have not ended
-	// seq is the last transaction of other controllers that they know of.
-	seq int64
+	// seq and mark are those of the last transaction that they know of, where
+	// controllers share the state.
+	seq  int64
+	mark string
 }
 
 // Names of what is mirrored.
@@ -24,19 +26,20 @@ const (
 	hostKind = "host"
 	idleKind = "idle"
 	jobKind  = "job"
+	markKind = "mark"
 )
 
 func (m *mirrors) empty() bool {
 	return m.hosts.rows == nil && m.idle.rows == nil && m.jobs.rows == nil
 }
 
-// end takes note of how the running transaction ended; seq is its number.
-func (m *mirrors) end(undone bool, seq int64) {
+// end takes note of how the running transaction ended, and what the count is then.
+func (m *mirrors) end(undone bool, count turnRow) {
 	m.hosts.end(undone)
 	m.idle.end(undone)
 	m.jobs.end(undone)
 	if !undone {
-		m.seq = max(m.seq, seq)
+		m.seq, m.mark = count.Seq, count.Mark
 	}
 }
 
@@ -54,9 +57,26 @@ func (m *mirrors) touched(seq int64) (rows []touchedRow) {
 	return rows
 }
 
+// tellAll tells what was touched since the last transaction that they know of, and
+// in that. If its mark is not among it, it was long ago, or the database has
+// lost it, as one may that takes over from another that fails: then all is read anew.
+func (m *mirrors) tellAll(rows []touchedRow) error {
+	if !slices.Contains(rows, touchedRow{Seq: m.seq, Kind: markKind, Key: m.mark}) {
+		*m = mirrors{}
+		return nil
+	}
+	for _, r := range rows {
+		if err := m.tell(r.Kind, r.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // tell tells that another controller has written a row.
 func (m *mirrors) tell(kind, key string) error {
 	switch kind {
+	case markKind:
 	case hostKind:
 		m.hosts.outdated(key)
 	case idleKind:
@@ -68,7 +88,7 @@ func (m *mirrors) tell(kind, key string) error {
 		}
 		m.jobs.outdated(id)
 	default:
-		*m = mirrors{seq: m.seq} // of a newer version; what it is cannot be told
+		*m = mirrors{} // of a newer version; what it is cannot be told
 	}
 	return nil
 }

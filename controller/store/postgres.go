@@ -39,7 +39,7 @@ const (
 	mostConnections = 8
 	// pauseLimit is how long a transaction may do nothing before the server ends it:
 	// a controller that was stopped amid one must not hold up the others.
-	pauseLimit = 10 * time.Second
+	pauseLimit = 5 * time.Second
 	// lockLimit is how long a transaction waits for its turn.
 	lockLimit = 20 * time.Second
 	// transactionLimit ends every transaction.
@@ -170,9 +170,9 @@ END $$`
 
 // turnRow says where the count of transactions is.
 type turnRow struct {
-	Seq    int64 // of the last one that wrote
-	Freed  int64 // of the last one that may have made something free
-	Pruned int64 // what was touched up to here is not known any more
+	Seq   int64  // of the last one that wrote
+	Mark  string // of the same, which no other has
+	Freed int64  // of the last one that may have made something free
 }
 
 // takeTurn waits until no other controller writes, and reads where the count is.
@@ -185,8 +185,8 @@ func (t *Tx) takeTurn() error {
 
 func (t *Tx) readTurn() error {
 	var now int64
-	row := t.tx.QueryRowContext(t.ctx, "SELECT seq, freed, pruned, "+clockMillis+" FROM turn")
-	if err := row.Scan(&t.count.Seq, &t.count.Freed, &t.count.Pruned, &now); err != nil {
+	row := t.tx.QueryRowContext(t.ctx, "SELECT seq, mark, freed, "+clockMillis+" FROM turn")
+	if err := row.Scan(&t.count.Seq, &t.count.Mark, &t.count.Freed, &now); err != nil {
 		return fmt.Errorf("read whose turn it is: %w", err)
 	}
 	t.now = cluster.Time(now)
@@ -197,7 +197,7 @@ func (t *Tx) readTurn() error {
 // clockMillis is the time of the database.
 const clockMillis = "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)"
 
-// touchedRow names a mirrored row that a transaction wrote.
+// touchedRow names a mirrored row that a transaction wrote, or its mark.
 type touchedRow struct {
 	bun.BaseModel `bun:"table:touched"`
 
@@ -215,24 +215,19 @@ const (
 
 // catchUp has mirrors read anew what others wrote since they were looked at last.
 func (t *Tx) catchUp(m *mirrors) error {
-	if m.seq < t.count.Pruned || m.seq > t.count.Seq { // away too long, or the database is an older one
-		*m = mirrors{}
-	}
-	if m.seq == t.count.Seq {
+	if m.seq == t.count.Seq && m.mark == t.count.Mark {
 		return nil
 	}
 	if !m.empty() {
-		rows, err := all[touchedRow](t, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("seq > ?", m.seq) })
+		rows, err := all[touchedRow](t, func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("seq >= ?", m.seq) })
 		if err != nil {
 			return err
 		}
-		for _, r := range rows {
-			if err := m.tell(r.Kind, r.Key); err != nil {
-				return err
-			}
+		if err := m.tellAll(rows); err != nil {
+			return err
 		}
 	}
-	m.seq = t.count.Seq
+	m.seq, m.mark = t.count.Seq, t.count.Mark
 	return nil
 }
 
@@ -246,10 +241,11 @@ func (t *Tx) finish() error {
 	if t.frees {
 		freed = "seq + 1"
 	}
+	mark := rand.Text()
 	// Whether anything was written the server knows best.
 	row := t.tx.QueryRowContext(t.ctx, `WITH counted AS (
-		UPDATE turn SET seq = seq + 1, freed = `+freed+` WHERE pg_current_xact_id_if_assigned() IS NOT NULL RETURNING seq
-	) SELECT seq, CAST(CASE WHEN ? = '' THEN '' ELSE CAST(pg_notify(`+channel+`, ?) AS TEXT) END AS TEXT) FROM counted`, news, news)
+		UPDATE turn SET seq = seq + 1, mark = ?, freed = `+freed+` WHERE pg_current_xact_id_if_assigned() IS NOT NULL RETURNING seq
+	) SELECT seq, CAST(CASE WHEN ? = '' THEN '' ELSE CAST(pg_notify(`+channel+`, ?) AS TEXT) END AS TEXT) FROM counted`, mark, news, news)
 	var seq int64
 	var told string
 	switch err := row.Scan(&seq, &told); {
@@ -258,12 +254,11 @@ func (t *Tx) finish() error {
 	case err != nil:
 		return fmt.Errorf("count the transaction: %w", err)
 	}
-	if rows := t.mirrors.touched(seq); len(rows) > 0 {
-		if _, err := t.tx.NewInsert().Model(&rows).Exec(t.ctx); err != nil {
-			return fmt.Errorf("note what was touched: %w", err)
-		}
+	rows := append(t.mirrors.touched(seq), touchedRow{Seq: seq, Kind: markKind, Key: mark})
+	if _, err := t.tx.NewInsert().Model(&rows).Exec(t.ctx); err != nil {
+		return fmt.Errorf("note what was touched: %w", err)
 	}
-	t.count.Seq = seq
+	t.count.Seq, t.count.Mark = seq, mark
 	return t.prune()
 }
 
@@ -273,9 +268,6 @@ func (t *Tx) prune() error {
 	}
 	before := t.count.Seq - keepTouched
 	if _, err := t.tx.NewDelete().Model((*touchedRow)(nil)).Where("seq <= ?", before).Exec(t.ctx); err != nil {
-		return fmt.Errorf("forget what was touched long ago: %w", err)
-	}
-	if _, err := t.tx.ExecContext(t.ctx, "UPDATE turn SET pruned = ?", before); err != nil {
 		return fmt.Errorf("forget what was touched long ago: %w", err)
 	}
 	return nil

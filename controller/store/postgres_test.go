@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +23,7 @@ import (
 // pair opens a new state twice, as two controllers do.
 func pair(t *testing.T) (one, two *store.Store) {
 	t.Helper()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	one, two = open(t, address), open(t, address)
 	t.Cleanup(func() {
 		if err := errors.Join(one.Close(), two.Close()); err != nil {
@@ -47,7 +49,7 @@ func look(t *testing.T, s *store.Store, fn func(tx *store.Tx) error) {
 
 func TestManyControllersThatStartAtOnceMigrateOnce(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	var starts sync.WaitGroup
 	for n := range 6 {
 		starts.Go(func() {
@@ -72,7 +74,7 @@ func TestManyControllersThatStartAtOnceMigrateOnce(t *testing.T) {
 
 func TestADatabaseThatANewerVersionChangedIsRefused(t *testing.T) {
 	t.Parallel()
-	address := postgrestest.Database(t)
+	address := postgrestest.Shared(t)
 	open(t, address).Close()
 	conn, err := pgx.Connect(t.Context(), address)
 	if err != nil {
@@ -97,6 +99,24 @@ func TestAPasswordInTheAddressOrTheEnvironmentIsRefusedAndNotShown(t *testing.T)
 	t.Setenv("PGPASSWORD", "hunter2")
 	_, err := store.Open(t.Context(), "postgres://localhost:1/xce")
 	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "PGPASSFILE") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestThePasswordComesFromAFileAndIsNotInErrors(t *testing.T) {
+	t.Parallel()
+	postgrestest.Once(t)
+	server := postgrestest.Start(t, postgrestest.Options{TCP: true})
+	at := fmt.Sprintf("127.0.0.1:%d", server.Port())
+	s := open(t, server.AddressAt(at, "postgres"))
+	save(t, s, store.Host{Name: "h1"})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wrong := filepath.Join(t.TempDir(), "passfile")
+	write(t, wrong, []byte("*:*:*:xce:hunter2\n"))
+	_, err := store.Open(t.Context(), "postgres://xce@"+at+"/postgres?sslmode=disable&passfile="+wrong)
+	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "password authentication failed") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -243,6 +263,30 @@ func TestAControllerThatWasAwayForLongReadsAllAnew(t *testing.T) {
 	look(t, two, func(tx *store.Tx) error { return wantAll(t, tx, "hosts [h1 0] idle map[] waiting [] running []") })
 }
 
+// A database that takes over from another that failed may lack the last changes.
+// What came in their place has their numbers.
+func TestWhatTheDatabaseHasLostIsForgotten(t *testing.T) {
+	t.Parallel()
+	address := postgrestest.Shared(t)
+	one, two, other := open(t, address), open(t, address), open(t, address)
+	for _, s := range []*store.Store{one, two, other} {
+		defer s.Close()
+	}
+	update(t, one, func(tx *store.Tx) error { return tx.SaveHost(store.Host{Name: "h1"}) })
+	update(t, two, func(tx *store.Tx) error { return tx.SaveHost(store.Host{Name: "lost"}) })
+	both := func(want string) {
+		t.Helper()
+		for _, s := range []*store.Store{one, two} {
+			look(t, s, func(tx *store.Tx) error { return wantAll(t, tx, want) })
+			update(t, s, func(tx *store.Tx) error { return wantAll(t, tx, want) })
+		}
+	}
+	both("hosts [h1 0 lost 0] idle map[] waiting [] running []")
+	store.LoseLast(t, one, "lost")
+	update(t, other, func(tx *store.Tx) error { return tx.SaveHost(store.Host{Name: "h2"}) })
+	both("hosts [h1 0 h2 0] idle map[] waiting [] running []")
+}
+
 func TestOnlyWhatMayFreeSomethingCountsAsSuch(t *testing.T) {
 	t.Parallel()
 	one, two := pair(t)
@@ -321,14 +365,15 @@ func next(t *testing.T, told <-chan store.News) store.News {
 func TestOneControllerAtATimeLeads(t *testing.T) {
 	t.Parallel()
 	one, two := pair(t)
-	take := func(s *store.Store, name string) (lead store.Lead) {
+	takeFor := func(s *store.Store, name string, ttl cluster.Duration) (lead store.Lead) {
 		t.Helper()
 		update(t, s, func(tx *store.Tx) (err error) {
-			lead, err = tx.TakeLead(name, name, cluster.Hour)
+			lead, err = tx.TakeLead(name, name, ttl)
 			return err
 		})
 		return lead
 	}
+	take := func(s *store.Store, name string) store.Lead { t.Helper(); return takeFor(s, name, cluster.Hour) }
 	if l := take(one, "a"); l.Instance != "a" || l.Epoch != 1 {
 		t.Errorf("the first lead is %+v", l)
 	}
@@ -346,10 +391,21 @@ func TestOneControllerAtATimeLeads(t *testing.T) {
 	if l := take(two, "b"); l.Instance != "b" || l.Epoch != 2 {
 		t.Errorf("after it was given up: %+v", l)
 	}
-	update(t, one, func(tx *store.Tx) error { return tx.ProlongLead(-1) }) // it has run out
-	if l := take(one, "a"); l.Instance != "a" || l.Epoch != 3 {
+	update(t, two, func(tx *store.Tx) error { return tx.GiveUpLead("b") })
+	takeFor(one, "a", 1)
+	time.Sleep(10 * time.Millisecond) // it runs out
+	if l := take(two, "b"); l.Instance != "b" || l.Epoch != 4 {
 		t.Errorf("after it ran out: %+v", l)
 	}
+	takeFor(two, "b", 2*cluster.Hour) // an hour of two is little
+	update(t, two, func(tx *store.Tx) error { return tx.ProlongLead(4 * cluster.Hour) })
+	look(t, one, func(tx *store.Tx) error {
+		l, err := tx.Lead()
+		if left := l.Until.Sub(tx.Now()); left < 3*cluster.Hour {
+			t.Errorf("%v is left after it was prolonged", left)
+		}
+		return err
+	})
 }
 
 func TestControllersTellEachOtherWhatTheyHaveHeard(t *testing.T) {
@@ -418,6 +474,7 @@ func TestTheTimeOfTheStateIsTheDatabases(t *testing.T) {
 // ones work, and news come again.
 func TestAServerThatStopsOrIsKilledIsAnErrorOfTheCallsThatItMeets(t *testing.T) {
 	t.Parallel()
+	postgrestest.Once(t)
 	server := postgrestest.Start(t, postgrestest.Options{})
 	s := open(t, server.Address("postgres"))
 	defer s.Close()
@@ -458,6 +515,30 @@ func TestAServerThatStopsOrIsKilledIsAnErrorOfTheCallsThatItMeets(t *testing.T) 
 	}
 	cancel()
 	<-listens
+}
+
+// A process that is stopped amid a change, or cut off, must not hold up the others
+// for ever; and when it goes on, its change is undone.
+func TestAControllerThatStandsStillAmidAChangeLosesItsTurn(t *testing.T) {
+	t.Parallel()
+	address := postgrestest.Shared(t)
+	still, other := open(t, address+"&idle_in_transaction_session_timeout=300"), open(t, address)
+	defer still.Close()
+	defer other.Close()
+	err := still.Update(t.Context(), func(tx *store.Tx) error {
+		if err := tx.SaveHost(store.Host{Name: "h1"}); err != nil {
+			return err
+		}
+		save(t, other, store.Host{Name: "h2"}) // once the server has had enough
+		return nil
+	})
+	if !errors.Is(err, store.ErrAway) {
+		t.Errorf("the error is %v", err)
+	}
+	save(t, still, store.Host{Name: "h3"})
+	if names := hosts(t, still); !slices.Equal(names, []string{"h2", "h3"}) {
+		t.Errorf("hosts are %v", names)
+	}
 }
 
 func TestACallThatIsCancelledBeforeItIsCommittedIsUndone(t *testing.T) {

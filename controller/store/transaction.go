@@ -84,7 +84,7 @@ func (s *Store) Update(ctx context.Context, fn func(tx *Tx) error) error {
 	t := &Tx{store: s, mirrors: &s.mirrors}
 	undone := true
 	defer func() {
-		s.mirrors.end(undone, t.count.Seq)
+		s.mirrors.end(undone, t.count)
 		<-s.turn
 	}()
 	err := s.run(ctx, t, nil, func() error {
@@ -126,7 +126,10 @@ func (s *Store) Read(ctx context.Context, fn func(tx *Tx) error) error {
 // undone; but once it is being committed, that is carried through, so that it is
 // known how it ended.
 func (s *Store) run(ctx context.Context, t *Tx, options *sql.TxOptions, fn func() error) error {
-	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), transactionLimit)
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if s.shared != nil { // a file is no one else's, and does not go away
+		work, cancel = context.WithTimeout(work, transactionLimit)
+	}
 	defer cancel()
 	release := context.AfterFunc(ctx, cancel)
 	defer release()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ func startPair(t *testing.T) *pair {
 	}
 	shared := brisk
 	for old, now := range map[string]string{
-		"state: controller.db":             "state: '" + p.database.Address("postgres") + "'\n  name: controller\n  session_lease: 2s",
+		"state: controller.db":             "state: '" + p.database.Address("postgres") + "'\n  name: controller\n  session_lease: 2s\n  record: record",
 		"address: https://{{.Controller}}": "address: https://{{.Controller}},https://" + second,
 	} {
 		if !strings.Contains(shared.Cluster, old) {
@@ -135,6 +136,13 @@ func (p *pair) resumed(t *testing.T, gone string, began time.Time) (led, placed 
 	return led, time.Since(began)
 }
 
+func (p *pair) signal(t *testing.T, name string, what syscall.Signal) {
+	t.Helper()
+	if err := p.part(name).cmd.Process.Signal(what); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // quickly is eventually for what is measured.
 func quickly(t *testing.T, ask func() error) {
 	t.Helper()
@@ -162,8 +170,8 @@ func (p *pair) load(t *testing.T, s uint64) (stop func() int) {
 	}
 }
 
-// TestTwoControllersLoseNothing kills the controller that runs the sessions,
-// restarts both one after the other, and stops and kills the database, all while
+// TestTwoControllersLoseNothing kills the controller that runs the sessions, has it
+// stand still, restarts both one after the other, and stops and kills the database, all while
 // jobs come and loans come and go. At the end pool, ledger, workflows and jobs agree.
 func TestTwoControllersLoseNothing(t *testing.T) {
 	t.Parallel()
@@ -177,6 +185,17 @@ func TestTwoControllersLoseNothing(t *testing.T) {
 		t.Logf("kill -9 of %s: %s leads after %s, and has placed a job after %s", gone, p.other(gone), led.Round(time.Millisecond), placed.Round(time.Millisecond))
 		if err := p.startOne(t.Context(), gone); err != nil {
 			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		still := p.leader(t)
+		began := time.Now()
+		p.signal(t, still, syscall.SIGSTOP)
+		led, placed := p.resumed(t, still, began)
+		p.signal(t, still, syscall.SIGCONT)
+		t.Logf("SIGSTOP of %s: the other leads after %s, and has placed a job after %s", still, led.Round(time.Millisecond), placed.Round(time.Millisecond))
+		if now := p.leader(t); now == still {
+			t.Errorf("%s runs the sessions again, though the other is there", still)
 		}
 	}
 	for range 3 {
@@ -213,5 +232,8 @@ func TestTwoControllersLoseNothing(t *testing.T) {
 		t.Errorf("%d loans are no test, %v", len(loans), err)
 	}
 	t.Logf("%d jobs and %d loans", submitted, len(loans))
+	for _, name := range []string{"controller", "second"} { // each its own decisions, with all that they need
+		p.does(t, "simulate --replay "+p.path("record/"+name), `sessions +\d+ +\d+ +0 +0`, `loan`, `Every decision of the record is the one that this program makes`)
+	}
 	p.does(t, "status", `CONTROLLER +RUNS SESSIONS`, `second +(true|false)`)
 }
