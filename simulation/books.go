@@ -50,6 +50,8 @@ type elasticHost struct {
 	host *host
 	// silent is since when it does not answer; 0 for one that does.
 	silent cluster.Time
+	// story is its own, once that has slept.
+	story *hostEnv
 }
 
 func newBooks(farm *Farm) books {

@@ -35,9 +35,16 @@ type agenda struct {
 	seq    uint64
 }
 
-func (a *agenda) add(e event) {
+// turn answers the next place in the order of what happens at one instant.
+func (a *agenda) turn() uint64 {
 	a.seq++
-	e.seq = a.seq
+	return a.seq
+}
+
+func (a *agenda) add(e event) {
+	if e.seq == 0 {
+		e.seq = a.turn()
+	}
 	a.events = append(a.events, e)
 	all := a.events
 	for i := len(all) - 1; i > 0; {

@@ -82,14 +82,6 @@ func (e loanEnv) TellProvider(provider string, m workflows.Message) {
 	e.s.tellStory(workflows.ProviderID(provider), m)
 }
 
-// hostEnv is workflows.HostEnv on the virtual clock.
-type hostEnv struct{ deal }
-
-// WriteHost implements workflows.HostEnv.
-func (e hostEnv) WriteHost(in api.WriteHost) api.HostWritten {
-	return controller(e.story, in, e.s.writeHost)
-}
-
 // providerEnv is workflows.ProviderEnv on the virtual clock.
 type providerEnv struct {
 	*story
@@ -265,8 +257,10 @@ func (e *providerEnv) StartHosts(rs []cluster.HostRequest) {
 		for _, r := range rs {
 			h := &workflows.Host{Request: r}
 			e.s.begin(r.ID, func(st *story) {
+				env := &hostEnv{deal: deal{st, e}, host: h}
 				st.refuses = func(m workflows.Message) error { return h.May(m.Wish.Kind, m.Wish.HostOrder) }
-				h.Live(hostEnv{deal{st, e}})
+				st.told = func() { st.s.wake(st.s.elastic[r.ID]) }
+				h.Live(env)
 			})
 		}
 		return true
@@ -278,6 +272,6 @@ func (e *providerEnv) TellHost(host string, m workflows.Message) { e.s.tellStory
 
 var (
 	_ workflows.LoanEnv     = loanEnv{}
-	_ workflows.HostEnv     = hostEnv{}
+	_ workflows.HostEnv     = (*hostEnv)(nil)
 	_ workflows.ProviderEnv = (*providerEnv)(nil)
 )

@@ -24,14 +24,14 @@ type host struct {
 	counted   int          // the column of the series in which it is counted
 }
 
-// writeHost writes one change of a host's story to its row, and what it brings.
-func (s *simulator) writeHost(in api.WriteHost) api.HostWritten {
+// writeHost writes one change of a host's story to its row as of a time, and what it brings.
+func (s *simulator) writeHost(in api.WriteHost, at cluster.Time) api.HostWritten {
 	s.unsettle()
 	h := s.elastic[in.Host]
 	if h == nil {
 		h = &elasticHost{}
 	}
-	answer, err := s.hostBooks(in, h).Write(in, s.now)
+	answer, err := s.hostBooks(in, h).Write(in, at)
 	if err != nil || answer.Refusal != nil || answer.Event.Kind == "" {
 		return answer.HostWritten
 	}
@@ -240,6 +240,7 @@ func (s *simulator) listen() {
 		if health == h.row.Health {
 			continue
 		}
+		s.wake(h)
 		_, event, err := ledger.Host{Row: h.row}.Note(ledger.Seen{Health: health, Why: "last heard of at " + h.silent.Stamp()}, s.now)
 		if err != nil || event.Kind == "" {
 			continue
@@ -254,6 +255,9 @@ func (s *simulator) loaded(h *host) {
 	s.recount(h)
 	if h.elastic == nil || len(h.jobs) > 1 {
 		return
+	}
+	if len(h.jobs) == 0 {
+		s.wake(h.elastic)
 	}
 	after, event, err := ledger.Host{Row: h.elastic.row}.Note(ledger.Load{Jobs: int64(len(h.jobs))}, s.now)
 	if err != nil || event.Kind == "" {

@@ -150,6 +150,7 @@ func (s *simulator) start(st *scheduling.Start) {
 	}
 	if out.Requeues >= manyRequeues {
 		s.hopeless++
+		s.wakeAll()
 	}
 	runs := job.Run
 	if job.Limit > 0 {
@@ -228,6 +229,7 @@ func (s *simulator) strand(r *running) {
 	if !r.dead {
 		r.dead = true
 		s.stranded++
+		s.wakeAll()
 	}
 }
 

@@ -26,7 +26,8 @@ type Options struct {
 	// OneByOne has a session after every single event, arrivals first, as many other simulators do, in
 	// place of one after all events of an instant, as clusters do. It is for comparison with them.
 	OneByOne bool
-	// Awake has providers surveyed even where nothing can have changed.
+	// Awake has providers surveyed even where nothing can have changed, and hosts ask whether they may go even where
+	// jobs run on them.
 	Awake bool
 }
 
@@ -79,6 +80,7 @@ type simulator struct {
 	catalogChanged, comingChanged bool
 	firstComing                   cluster.Time // when the first host is expected that is coming; 0 for none
 	idleHosts                     []*host
+	asleep                        []*elasticHost // of which the stories are
 
 	newsDue bool
 	unheard []news

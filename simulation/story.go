@@ -163,12 +163,17 @@ func (st *story) await(until cluster.Time) {
 
 // wakeAt has a story that waits go on at a time, unless it is told something before.
 func (st *story) wakeAt(t cluster.Time) {
+	st.wakeInTurn(t, 0)
+}
+
+// wakeInTurn is wakeAt in a turn that was kept.
+func (st *story) wakeInTurn(t cluster.Time, turn uint64) {
 	n := st.wait
-	st.s.at(t, func() {
+	st.s.agenda.add(event{at: max(t, st.s.now), rank: happening, seq: turn, do: func() {
 		if st.waits && st.wait == n {
 			st.run()
 		}
-	})
+	}})
 }
 
 // Full implements workflows.Env: a story on this clock has no history that could grow long.
