@@ -289,13 +289,13 @@ func (c Capacity) covers(countables map[string]int64) bool {
 }
 
 // lacking answers the first countable of which `have` has less than is needed.
-func lacking(need, have map[string]int64) string {
-	for _, name := range slices.Sorted(maps.Keys(need)) {
-		if have[name] < need[name] {
-			return name
+func lacking(need, have map[string]int64) (first string) {
+	for name, n := range need {
+		if have[name] < n && (first == "" || name < first) {
+			first = name
 		}
 	}
-	return ""
+	return first
 }
 
 func featureList(features []string) string {

@@ -46,12 +46,12 @@ func (a Account) Total() int64 { return a.Owned + a.Borrowed() - a.Lent() }
 
 // Borrowed sums the units of all loans that count in the total.
 func (a Account) Borrowed() int64 {
-	return a.sum(func(l cluster.Loan) int64 { return l.Borrowed })
+	return a.sum(func(l *cluster.Loan) int64 { return l.Borrowed })
 }
 
 // Requested sums the units of all loans that the lender has not settled yet.
 func (a Account) Requested() int64 {
-	return a.sum(func(l cluster.Loan) int64 {
+	return a.sum(func(l *cluster.Loan) int64 {
 		if l.State == cluster.LoanRequested {
 			return l.Units
 		}
@@ -74,14 +74,14 @@ func (a Account) Overdraft() int64 { return max(a.InUse-a.Total(), 0) }
 // Unused is how many of the units that are here, recalled ones included, no
 // job uses. It is negative when more is in use than is here.
 func (a Account) Unused() int64 {
-	recalled := a.sum(func(l cluster.Loan) int64 { return l.Recalled })
+	recalled := a.sum(func(l *cluster.Loan) int64 { return l.Recalled })
 	return a.Total() + recalled - a.InUse
 }
 
-func (a Account) sum(of func(cluster.Loan) int64) int64 {
+func (a Account) sum(of func(*cluster.Loan) int64) int64 {
 	var n int64
-	for _, l := range a.Loans {
-		n += of(l)
+	for i := range a.Loans {
+		n += of(&a.Loans[i])
 	}
 	return n
 }

@@ -30,15 +30,16 @@ type Engine struct {
 	shelves    []realShelf // the hosts that take jobs, by kind
 	sizes      []model
 
-	resources     []Resource
-	resourceIndex map[string]int32
-	uses          []endings // by resource, of the running jobs that have some of it
-	expected      []expected
-	templates     []template
-	templateIndex map[string]int32
-	quotas        []quota
-	offers        []cluster.Offer
-	lenders       [][]lender // by resource
+	resources      []Resource
+	resourceIndex  map[string]int32
+	uses           []endings // by resource, of the running jobs that have some of it
+	expected       []expected
+	templates      []template
+	spareTemplates []template // where the next ones are put together
+	templateIndex  map[string]int32
+	quotas         []quota
+	offers         []cluster.Offer
+	lenders        [][]lender // by resource
 
 	thresholds      []Threshold
 	thresholdQueues map[string]bool

@@ -123,8 +123,12 @@ type lender struct {
 
 // takeOffers finds what each lender of each resource offers.
 func (e *Engine) takeOffers(offers []cluster.Offer) {
-	e.offers, e.lenders = offers, make([][]lender, len(e.resources))
+	e.offers = offers
+	for len(e.lenders) < len(e.resources) {
+		e.lenders = append(e.lenders, nil)
+	}
 	for i := range e.resources {
+		e.lenders[i] = e.lenders[i][:0]
 		r := &e.resources[i]
 		var names []string
 		if r.Elastic != nil {

@@ -222,7 +222,11 @@ func (e *providerEnv) Publish(c api.Catalog) {
 // View implements workflows.ProviderEnv.
 func (e *providerEnv) View(ask []string) (view api.ProviderView) {
 	e.step(e.s.farm.Steps.Controller, func() {
-		view = e.s.view(e.provider.Name, ask)
+		used := e.viewed
+		if ask != nil {
+			used = api.ProviderView{} // the story has not done with the last one
+		}
+		view = e.s.view(emptied(used), e.provider.Name, ask)
 		e.viewed = view
 	}, func() { view = e.viewed })
 	return view

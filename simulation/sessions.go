@@ -105,7 +105,9 @@ func (s *simulator) refresh() {
 
 // hostCounts counts the elastic hosts that the cluster's limits are about.
 func (s *simulator) hostCounts() policy.HostCounts {
-	c := policy.HostCounts{Open: map[string]int64{}, Begun: map[string]int64{}}
+	c := policy.HostCounts{Open: s.openHosts, Begun: s.begunHosts}
+	clear(c.Open)
+	clear(c.Begun)
 	for _, h := range s.open {
 		c.Open[h.row.Template]++
 		if h.host != nil {
