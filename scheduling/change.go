@@ -41,6 +41,9 @@ func (e *Engine) Leave(name string) bool {
 	}
 	e.change()
 	h := &e.hosts[i]
+	if h.template != "" && h.idleSince > 0 {
+		e.idleChanges++
+	}
 	e.unshelveHost(i)
 	delete(e.hostIndex, name)
 	at, _ := e.findHost(name)

@@ -56,6 +56,7 @@ type Engine struct {
 	// changes counts those of all but jobs.
 	changes      uint64
 	hostsChanged bool
+	idleChanges  uint64                  // see IdleChanges
 	waiting      int64                   // jobs that wait
 	wides        map[string]*templateSet // by constraint and what is needed at all
 	templateSets map[string]*templateSet

@@ -18,10 +18,7 @@ type host struct {
 	name    string
 	elastic *elasticHost // nil for one that the cluster owns
 	jobs    []*running
-	// idleSince is since when the last session found it idle; 0 where it did not.
-	idleSince cluster.Time
-	wasIdle   cluster.Time // the same, as of the session before
-	counted   int          // the column of the series in which it is counted
+	counted int // the column of the series in which it is counted
 }
 
 // writeHost writes one change of a host's story to its row as of a time, and what it brings.
@@ -69,7 +66,7 @@ func (s *simulator) hostBooks(in api.WriteHost, h *elasticHost) judge.HostBooks 
 	case in.Refuse != nil || in.Lapse != nil || in.Gone != nil:
 		b.Template = s.template(h.row.Template, h.row.Provider)
 	case in.Fence && h.host != nil:
-		b.IdleSince = h.host.idleSince
+		b.IdleSince = s.engine.IdleSince(h.host.name)
 	}
 	return b
 }

@@ -79,7 +79,7 @@ type simulator struct {
 	// What sessions do not know yet.
 	catalogChanged, comingChanged bool
 	firstComing                   cluster.Time // when the first host is expected that is coming; 0 for none
-	idleHosts                     []*host
+	idleChanges                   uint64
 	asleep                        []*elasticHost // of which the stories are
 
 	newsDue bool
