@@ -89,7 +89,14 @@ type Job struct {
 }
 
 // TokenNames answers the resources a job needs, sorted.
-func (s JobSpec) TokenNames() []string { return slices.Sorted(maps.Keys(s.Tokens)) }
+func (s JobSpec) TokenNames() []string {
+	if len(s.Tokens) == 0 {
+		return nil
+	}
+	names := slices.AppendSeq(make([]string, 0, len(s.Tokens)), maps.Keys(s.Tokens))
+	slices.Sort(names)
+	return names
+}
 
 // Limits of what one job can ask for.
 const (
@@ -251,16 +258,19 @@ func (ps *Problems) fits(s JobSpec, hosts []Host) {
 	if len(hosts) == 0 || err != nil {
 		return
 	}
-	var most Capacity
-	most.Countables = map[string]int64{}
 	large, meets := false, false
-	for _, h := range hosts {
-		c := h.Capacity
-		holds, fits := constraint.Holds(c.Has), c.CPUs >= s.CPUs && c.MemoryMB >= s.MemoryMB
+	for i := range hosts {
+		c := &hosts[i].Capacity
+		holds, fits := constraint.holdsOn(c), c.CPUs >= s.CPUs && c.MemoryMB >= s.MemoryMB
 		if holds && fits && c.covers(s.Countables) {
 			return
 		}
 		large, meets = large || fits, meets || holds
+	}
+	var most Capacity
+	most.Countables = map[string]int64{}
+	for i := range hosts {
+		c := &hosts[i].Capacity
 		most.CPUs, most.MemoryMB = max(most.CPUs, c.CPUs), max(most.MemoryMB, c.MemoryMB)
 		most.Features = append(most.Features, c.FeatureNames()...)
 		for name, n := range c.Countables {

@@ -91,9 +91,14 @@ func (p *pool) begin(r *Resource, lenders []lender, offers []cluster.Offer, now 
 		return
 	}
 	p.room = max(r.Elastic.MaxBorrowed-p.coming-borrowed, 0)
-	for i := range lenders {
-		if headroom := lenders[i].headroom(r.Loans, now); headroom > 0 {
-			p.addSource(lenders[i].offer, headroom)
+}
+
+// find finds what lenders could give now.
+func (p *pool) find(now cluster.Time) {
+	p.sources = p.sources[:0] // of the same pass, where its words are asked for
+	for i := range p.lenders {
+		if headroom := p.lenders[i].headroom(p.resource.Loans, now); headroom > 0 {
+			p.addSource(p.lenders[i].offer, headroom)
 		}
 	}
 	if len(p.sources) > 1 {

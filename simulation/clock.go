@@ -20,9 +20,11 @@ type event struct {
 	at   cluster.Time
 	rank rank
 	seq  uint64
-	// Of an end the job that ends; else what is to be done.
-	job *running
-	do  func()
+	// Of an end the job that ends, of a pause's end the story that goes on; else what is to be done.
+	job   *running
+	story *story
+	pause uint64
+	do    func()
 }
 
 func (e *event) before(other *event) bool {

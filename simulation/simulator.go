@@ -92,7 +92,8 @@ type simulator struct {
 	stranded int64 // those of them of which a host is no more
 	progress cluster.Time
 	shapes   map[*trace.Shape]*shape
-	kinds    []cluster.Host // one of each
+	kinds    []cluster.Host           // one of each
+	shared   []cluster.SharedResource // reused
 	record
 }
 
@@ -270,11 +271,14 @@ func (s *simulator) happen(upTo rank) {
 }
 
 func (s *simulator) do(e event) {
-	if e.job != nil {
+	switch {
+	case e.job != nil:
 		s.end(e.job)
-		return
+	case e.story != nil:
+		e.story.goOn(e.pause)
+	default:
+		e.do()
 	}
-	e.do()
 }
 
 // oneByOne does what happens at one instant one by one, with a session after each: arrivals first. A running job
