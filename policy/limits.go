@@ -42,6 +42,9 @@ func Limits(rules cluster.HostRules, counts HostCounts, templates []cluster.Temp
 		add(limitHalt, 0, 0)
 		limits[len(limits)-1].Why = halt
 	}
+	if len(limits)+len(rules.Limits) == 0 {
+		return templates, limits, ""
+	}
 	general := len(limits)
 	for _, l := range rules.Limits {
 		add("hosts.limits."+l.Name, l.Max, sum(counts.Open, l.Templates))

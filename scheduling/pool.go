@@ -128,7 +128,7 @@ type lender struct {
 
 // takeOffers finds what each lender of each resource offers.
 func (e *Engine) takeOffers(offers []cluster.Offer) {
-	e.offers = offers
+	e.offers = append(e.offers[:0], offers...)
 	for len(e.lenders) < len(e.resources) {
 		e.lenders = append(e.lenders, nil)
 	}
@@ -142,7 +142,7 @@ func (e *Engine) takeOffers(offers []cluster.Offer) {
 		for _, name := range names {
 			l := lender{name: name}
 			if k := slices.IndexFunc(offers, func(o cluster.Offer) bool { return o.Provider == name && o.Resource == r.Name }); k >= 0 {
-				l.offer = &offers[k]
+				l.offer = &e.offers[k]
 			}
 			e.lenders[i] = append(e.lenders[i], l)
 		}

@@ -74,7 +74,7 @@ func (s *simulator) refresh() {
 	for _, r := range s.resources {
 		if r.changed {
 			r.changed = false
-			s.engine.SetResource(r.Name, r.account.Total(), slices.Clone(r.account.Loans), r.idle)
+			s.engine.SetResource(r.Name, r.account.Total(), r.account.Loans, r.idle)
 		}
 	}
 	if s.catalogChanged || s.farm.Rules.Step.Hosts > 0 && len(s.intended) > 0 {
@@ -83,7 +83,7 @@ func (s *simulator) refresh() {
 		for _, p := range s.farm.Providers {
 			quotas = append(quotas, s.quotas[p.Name]...)
 		}
-		s.engine.SetCatalog(templates, quotas, slices.Clone(s.offers))
+		s.engine.SetCatalog(templates, quotas, s.offers)
 	}
 	if s.comingChanged {
 		s.comingChanged = false

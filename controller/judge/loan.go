@@ -76,7 +76,7 @@ type LoanAnswer struct {
 func (b LoanBooks) Write(w LoanWrite, now cluster.Time) (answer LoanAnswer, err error) {
 	account, at := b.Account(), w.At()
 	row, _ := account.Loan(at.Loan)
-	answer.Loan, answer.Event, err = account.Write(at.Loan, at.Step, b.change(w, row, now), now)
+	answer.Loan, answer.Event, err = account.Judge(at.Loan, at.Step, b.change(w, row, now), now)
 	if answer.Refusal = refusalOf(err); answer.Refusal != nil {
 		return answer, nil
 	}
