@@ -113,7 +113,10 @@ func (b LoanBooks) fence(in api.FenceLoan, row cluster.Loan, now cluster.Time) l
 }
 
 func (b LoanBooks) idleReason(row cluster.Loan, units int64) string {
-	if row.Recalled > 0 {
+	switch {
+	case units == 0:
+		return ""
+	case row.Recalled > 0:
 		return fmt.Sprintf("%d units unused and recalled by %s", units, row.Provider)
 	}
 	return fmt.Sprintf("%d units idle for %s since %s", units, b.Resource.IdleTime(), b.Idle.Since())
