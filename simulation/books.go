@@ -41,7 +41,9 @@ type books struct {
 type resource struct {
 	cluster.SharedResource
 	account ledger.Account
-	idle    cluster.IdleClock
+	// borrowed is the sum of the account's loans.
+	borrowed int64
+	idle     cluster.IdleClock
 	// waiting is how many units waiting jobs ask for.
 	waiting int64
 	// changed tells that sessions do not know the last write yet.
@@ -159,6 +161,7 @@ func (r *resource) put(row cluster.Loan) {
 	case row.State.Open():
 		r.account.Loans = slices.Insert(r.account.Loans, i, row)
 	}
+	r.borrowed = r.account.Borrowed()
 }
 
 // loanChanged carries on what one write changed.
