@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"xce.internal/elastic/cluster"
@@ -132,6 +133,7 @@ func (d *Dealer) Survey(ctx context.Context, in SurveyIn) (Survey, error) {
 		s.List = described
 		return s, nil
 	}
+	s.Offers = slices.Grow(s.Offers, len(description.Offers))
 	for _, o := range description.Offers {
 		s.Offers = append(s.Offers, offer(in.Provider, o, description, weight(o.Resource)))
 	}
@@ -145,20 +147,18 @@ func (d *Dealer) Survey(ctx context.Context, in SurveyIn) (Survey, error) {
 	if listed.Status == providers.StatusOK {
 		s.Hosts = Compare(books, list.Grants)
 	}
-	resources := map[string]string{}
 	for _, g := range list.Grants {
-		if g.Template != "" {
-			continue
+		if g.Template == "" {
+			s.Holdings = append(s.Holdings, Holding{Request: g.RequestID, Resource: g.Resource, Units: ceil(g.Units, weight(g.Resource))})
 		}
-		resources[g.RequestID] = g.Resource
-		s.Holdings = append(s.Holdings, Holding{Request: g.RequestID, Resource: g.Resource, Units: ceil(g.Units, weight(g.Resource))})
 	}
 	s.Reclaims = reclaims(books, description.Recalls)
 	for _, r := range description.Recalls {
-		resource, known := resources[r.RequestID]
-		if !known {
+		i := slices.IndexFunc(s.Holdings, func(h Holding) bool { return h.Request == r.RequestID })
+		if i < 0 {
 			continue // of what, the list will say next time
 		}
+		resource := s.Holdings[i].Resource
 		s.Recalls = append(s.Recalls, Holding{Request: r.RequestID, Resource: resource, Units: ceil(r.Units, weight(resource))})
 	}
 	if description.Observe {

@@ -30,13 +30,13 @@ func (d *Dealer) books(ctx context.Context, provider string, described providers
 // Compare answers how a list of hosts differs from the books.
 func Compare(books []api.HostMachine, list []providers.Grant) Inventory {
 	var inv Inventory
-	listed := map[string]providers.Grant{}
+	listed := make(map[string]providers.Grant, len(list))
 	for _, g := range list {
 		if g.Template != "" {
 			listed[g.RequestID] = g
 		}
 	}
-	open := map[string]bool{}
+	open := make(map[string]bool, len(books))
 	for _, h := range books {
 		open[h.ID] = true
 		g, there := listed[h.ID]
@@ -89,6 +89,7 @@ func reclaims(books []api.HostMachine, recalls []providers.Recall) (taken []Recl
 
 // templates answers what hosts a provider can make, in the cluster's terms.
 func templates(provider string, d providers.Description) (ts []cluster.Template, quotas []cluster.Quota) {
+	ts = slices.Grow(ts, len(d.Templates))
 	for _, t := range d.Templates {
 		ts = append(ts, cluster.Template{
 			Name: t.Template, Provider: provider,

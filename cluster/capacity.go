@@ -47,6 +47,12 @@ func (c Capacity) FeatureNames() []string {
 	return slices.Compact(names)
 }
 
+// equal tells whether two capacities say the same in the same words.
+func (c Capacity) equal(other Capacity) bool {
+	return c.CPUs == other.CPUs && c.MemoryMB == other.MemoryMB && maps.Equal(c.Countables, other.Countables) &&
+		slices.Equal(c.Features, other.Features) && maps.Equal(c.Attributes, other.Attributes)
+}
+
 // Covers tells whether c has at least as much of everything that is counted as d.
 func (c Capacity) Covers(d Capacity) bool {
 	return c.CPUs >= d.CPUs && c.MemoryMB >= d.MemoryMB && c.covers(d.Countables)

@@ -18,6 +18,9 @@ func (c Constraint) Holds(has func(feature string) bool) bool {
 	return c.holds == nil || c.holds(has)
 }
 
+// holdsOn tells whether the constraint holds on what a host has.
+func (c Constraint) holdsOn(has *Capacity) bool { return c.holds == nil || c.holds(has.Has) }
+
 // ParseConstraint reads a constraint. Its error names the place (a column,
 // from 1) of what it cannot read.
 func ParseConstraint(text string) (Constraint, error) {

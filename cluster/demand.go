@@ -106,14 +106,10 @@ func (c IdleClock) Since() Time {
 // time was set back, the new ones count as idle no longer than the youngest.
 func (c IdleClock) Follow(units int64, now Time) IdleClock {
 	units = max(units, 0)
-	next := slices.Clone(c)
 	if more := units - c.Units(); more > 0 {
-		if n := len(next); n > 0 && next[n-1].Since >= now {
-			next[n-1].Units += more
-			return next
-		}
-		return append(next, IdleLot{Units: more, Since: now})
+		return c.follow(more, now)
 	}
+	next := slices.Clone(c)
 	for used := c.Units() - units; used > 0; {
 		youngest := &next[len(next)-1]
 		taken := min(used, youngest.Units)
@@ -124,6 +120,16 @@ func (c IdleClock) Follow(units int64, now Time) IdleClock {
 		}
 	}
 	return next
+}
+
+// follow answers the clock with more units.
+func (c IdleClock) follow(more int64, now Time) IdleClock {
+	next := append(make(IdleClock, 0, len(c)+1), c...)
+	if n := len(next); n > 0 && next[n-1].Since >= now {
+		next[n-1].Units += more
+		return next
+	}
+	return append(next, IdleLot{Units: more, Since: now})
 }
 
 // Take answers the clock after the oldest `units` were fenced.

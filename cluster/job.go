@@ -91,7 +91,14 @@ type Job struct {
 }
 
 // TokenNames answers the resources a job needs, sorted.
-func (s JobSpec) TokenNames() []string { return slices.Sorted(maps.Keys(s.Tokens)) }
+func (s JobSpec) TokenNames() []string {
+	if len(s.Tokens) == 0 {
+		return nil
+	}
+	names := slices.AppendSeq(make([]string, 0, len(s.Tokens)), maps.Keys(s.Tokens))
+	slices.Sort(names)
+	return names
+}
 
 // Limits of what one job can ask for.
 const (
@@ -265,16 +272,19 @@ func (ps *Problems) fits(s JobSpec, hosts []Host) {
 	if len(hosts) == 0 || err != nil {
 		return
 	}
-	var most Capacity
-	most.Countables = map[string]int64{}
 	large, meets := false, false
-	for _, h := range hosts {
-		c := h.Capacity
-		holds, fits := constraint.Holds(c.Has), c.CPUs >= s.CPUs && c.MemoryMB >= s.MemoryMB
+	for i := range hosts {
+		c := &hosts[i].Capacity
+		holds, fits := constraint.holdsOn(c), c.CPUs >= s.CPUs && c.MemoryMB >= s.MemoryMB
 		if holds && fits && c.covers(s.Countables) {
 			return
 		}
 		large, meets = large || fits, meets || holds
+	}
+	var most Capacity
+	most.Countables = map[string]int64{}
+	for i := range hosts {
+		c := &hosts[i].Capacity
 		most.CPUs, most.MemoryMB = max(most.CPUs, c.CPUs), max(most.MemoryMB, c.MemoryMB)
 		most.Features = append(most.Features, c.FeatureNames()...)
 		for name, n := range c.Countables {
@@ -303,13 +313,13 @@ func (c Capacity) covers(countables map[string]int64) bool {
 }
 
 // lacking answers the first countable of which `have` has less than is needed.
-func lacking(need, have map[string]int64) string {
-	for _, name := range slices.Sorted(maps.Keys(need)) {
-		if have[name] < need[name] {
-			return name
+func lacking(need, have map[string]int64) (first string) {
+	for name, n := range need {
+		if have[name] < n && (first == "" || name < first) {
+			first = name
 		}
 	}
-	return ""
+	return first
 }
 
 func featureList(features []string) string {

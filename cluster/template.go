@@ -1,5 +1,7 @@
 package cluster
 
+import "slices"
+
 // Template is a kind of host that a provider can make, and what the provider
 // says of it now.
 type Template struct {
@@ -74,6 +76,21 @@ func (t Template) After(old Template) Template {
 		t.Delivered, t.Misses = old.Delivered, old.Misses
 	}
 	return t
+}
+
+// SameHosts tells whether the hosts of two templates are believed to have the same.
+func (t Template) SameHosts(other Template) bool {
+	return t.Capacity.equal(other.Capacity) && t.Misses == other.Misses && (t.Delivered == nil) == (other.Delivered == nil) &&
+		(t.Delivered == nil || t.Delivered.equal(*other.Delivered))
+}
+
+// Same tells whether two templates are alike in everything.
+func (t Template) Same(other Template) bool {
+	return t.Name == other.Name && t.Provider == other.Provider && t.SameHosts(other) &&
+		t.Headroom == other.Headroom && slices.Equal(t.Quotas, other.Quotas) &&
+		t.Price == other.Price && t.MinimumHold == other.MinimumHold && t.BillingStep == other.BillingStep &&
+		t.Latency == other.Latency && t.Preference == other.Preference && t.PollInterval == other.PollInterval &&
+		t.Published == other.Published && t.Refusals == other.Refusals && t.BackoffUntil == other.BackoffUntil
 }
 
 // Quota is a provider's limit on what several templates have together.

@@ -3,7 +3,7 @@
 //
 //	total = owned + sum(borrowed) - sum(lent)
 //
-// A row is changed only by [Account.Write], on behalf of the loan's own
+// A row is changed only as [Account.Judge] answers, on behalf of the loan's own
 // workflow, and every write carries the workflow's step number: the same step
 // again changes nothing and answers the row as it is, an older one is refused.
 // So repeated and delayed activities cannot do harm.
@@ -46,12 +46,12 @@ func (a Account) Total() int64 { return a.Owned + a.Borrowed() - a.Lent() }
 
 // Borrowed sums the units of all loans that count in the total.
 func (a Account) Borrowed() int64 {
-	return a.sum(func(l cluster.Loan) int64 { return l.Borrowed })
+	return a.sum(func(l *cluster.Loan) int64 { return l.Borrowed })
 }
 
 // Requested sums the units of all loans that the lender has not settled yet.
 func (a Account) Requested() int64 {
-	return a.sum(func(l cluster.Loan) int64 {
+	return a.sum(func(l *cluster.Loan) int64 {
 		if l.State == cluster.LoanRequested {
 			return l.Units
 		}
@@ -74,14 +74,14 @@ func (a Account) Overdraft() int64 { return max(a.InUse-a.Total(), 0) }
 // Unused is how many of the units that are here, recalled ones included, no
 // job uses. It is negative when more is in use than is here.
 func (a Account) Unused() int64 {
-	recalled := a.sum(func(l cluster.Loan) int64 { return l.Recalled })
+	recalled := a.sum(func(l *cluster.Loan) int64 { return l.Recalled })
 	return a.Total() + recalled - a.InUse
 }
 
-func (a Account) sum(of func(cluster.Loan) int64) int64 {
+func (a Account) sum(of func(*cluster.Loan) int64) int64 {
 	var n int64
-	for _, l := range a.Loans {
-		n += of(l)
+	for i := range a.Loans {
+		n += of(&a.Loans[i])
 	}
 	return n
 }
@@ -122,6 +122,21 @@ func (e Event) Material() bool {
 // Write applies one change to the row of one loan and answers the row after
 // it. A refused change is a [*Refusal] and leaves the account as it was.
 func (a *Account) Write(id string, step int64, change Change, now cluster.Time) (cluster.Loan, Event, error) {
+	row, event, err := a.Judge(id, step, change, now)
+	if err != nil || event.Kind == "" {
+		return row, event, err
+	}
+	i, found := a.find(id)
+	a.Loans = slices.Clone(a.Loans)
+	if !found {
+		a.Loans = slices.Insert(a.Loans, i, cluster.Loan{})
+	}
+	a.Loans[i] = row
+	return row, event, nil
+}
+
+// Judge answers what Write would, and writes nothing.
+func (a Account) Judge(id string, step int64, change Change, now cluster.Time) (cluster.Loan, Event, error) {
 	i, found := a.find(id)
 	if !found {
 		return a.open(id, step, change, now)
@@ -131,11 +146,11 @@ func (a *Account) Write(id string, step int64, change Change, now cluster.Time) 
 		return before, Event{}, err
 	}
 	after := before
-	if err := change.apply(*a, &after, now); err != nil {
+	if err := change.apply(a, &after, now); err != nil {
 		return before, Event{}, err
 	}
 	after.Step = step
-	return after, a.replace(i, change.kind(), after), nil
+	return after, a.event(change.kind(), before, after), nil
 }
 
 // repeated tells whether a step has been written already, which changes nothing. An
@@ -155,31 +170,26 @@ func repeated[S interface {
 	return false, nil
 }
 
-// open writes the first row of a loan, which only an Intend can.
-func (a *Account) open(id string, step int64, change Change, now cluster.Time) (cluster.Loan, Event, error) {
+// open answers the first row of a loan, which only an Intend can make.
+func (a Account) open(id string, step int64, change Change, now cluster.Time) (cluster.Loan, Event, error) {
 	intend, ok := change.(Intend)
 	if !ok {
 		return cluster.Loan{}, Event{}, refuse(Unknown, "there is no loan %s of %s to %s", id, a.Resource, change.kind())
 	}
-	row := cluster.Loan{Step: step}
-	row.ID = id
-	if err := intend.apply(*a, &row, now); err != nil {
+	before := cluster.Loan{LoanRequest: cluster.LoanRequest{ID: id}}
+	row := cluster.Loan{LoanRequest: before.LoanRequest, Step: step}
+	if err := intend.apply(a, &row, now); err != nil {
 		return cluster.Loan{}, Event{}, err
 	}
-	i, _ := a.find(id)
-	a.Loans = slices.Insert(slices.Clone(a.Loans), i, cluster.Loan{LoanRequest: cluster.LoanRequest{ID: id}})
-	return row, a.replace(i, intend.kind(), row), nil
+	return row, a.event(intend.kind(), before, row), nil
 }
 
-func (a *Account) replace(i int, kind string, after cluster.Loan) Event {
-	event := Event{
-		Kind: kind, Resource: a.Resource, Loan: after.ID, Why: after.Why,
-		Before: a.Loans[i], After: after, TotalBefore: a.Total(),
+func (a Account) event(kind string, before, after cluster.Loan) Event {
+	total := a.Total()
+	return Event{
+		Kind: kind, Resource: a.Resource, Loan: after.ID, Why: after.Why, Before: before, After: after,
+		TotalBefore: total, TotalAfter: total + after.Borrowed - before.Borrowed,
 	}
-	a.Loans = slices.Clone(a.Loans)
-	a.Loans[i] = after
-	event.TotalAfter = a.Total()
-	return event
 }
 
 // Code says why a change was refused, for a program.

@@ -59,9 +59,9 @@ func Share(loans []cluster.Loan, idle cluster.IdleClock, idleTime cluster.Durati
 	ripe := idle.Ripe(idleTime, now)
 	for _, loan := range ReturnOrder(loans) {
 		if loan.ID == id {
-			own = loan
+			own = *loan
 		}
-		if Returnable(loan, now) > now {
+		if Returnable(*loan, now) > now {
 			continue
 		}
 		give := min(ripe, loan.Borrowed)
@@ -96,14 +96,14 @@ const recallRetry = 15 * cluster.Second
 
 // ReturnOrder answers the loans with borrowed units, those to give back first
 // at the front: the dearest, then the oldest.
-func ReturnOrder(loans []cluster.Loan) []cluster.Loan {
-	var held []cluster.Loan
-	for _, l := range loans {
-		if l.Borrowed > 0 {
-			held = append(held, l)
+func ReturnOrder(loans []cluster.Loan) []*cluster.Loan {
+	held := make([]*cluster.Loan, 0, len(loans))
+	for i := range loans {
+		if loans[i].Borrowed > 0 {
+			held = append(held, &loans[i])
 		}
 	}
-	slices.SortFunc(held, func(a, b cluster.Loan) int {
+	slices.SortFunc(held, func(a, b *cluster.Loan) int {
 		return cmp.Or(cmp.Compare(b.Price, a.Price), cmp.Compare(a.Committed, b.Committed), cmp.Compare(a.ID, b.ID))
 	})
 	return held

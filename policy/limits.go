@@ -25,7 +25,7 @@ const (
 )
 
 // Limits answers the cluster's own limits on elastic hosts in the form in which
-// sessions keep to limits, and the templates with those that concern them. It
+// sessions keep to limits, and the templates with those that concern them: the same ones where there are none. It
 // also answers why no more hosts are asked for, where too many are unhealthy.
 func Limits(rules cluster.HostRules, counts HostCounts, templates []cluster.Template, now cluster.Time) (limited []cluster.Template, limits []cluster.Quota, halt string) {
 	limits = []cluster.Quota{}
@@ -41,6 +41,9 @@ func Limits(rules cluster.HostRules, counts HostCounts, templates []cluster.Temp
 	if halt = halted(rules.Halt, counts); halt != "" {
 		add(limitHalt, 0, 0)
 		limits[len(limits)-1].Why = halt
+	}
+	if len(limits)+len(rules.Limits) == 0 {
+		return templates, limits, ""
 	}
 	general := len(limits)
 	for _, l := range rules.Limits {

@@ -148,8 +148,9 @@ func borrowed(b *strings.Builder, view View, now cluster.Time) {
 // givenBack asks for every loan, those first that go back first.
 func givenBack(b *strings.Builder, g giveBack, now cluster.Time) {
 	loans := ReturnOrder(g.Loans)
-	for _, l := range g.Loans {
-		if !slices.ContainsFunc(loans, func(held cluster.Loan) bool { return held.ID == l.ID }) {
+	for i := range g.Loans {
+		l := &g.Loans[i]
+		if !slices.Contains(loans, l) {
 			loans = append(loans, l)
 		}
 	}

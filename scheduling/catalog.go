@@ -148,8 +148,8 @@ func covers(a, b []int64) bool {
 
 // takeCatalog takes over what providers can make.
 func (e *Engine) takeCatalog(templates []cluster.Template, quotas []cluster.Quota) {
-	e.quotas, e.templates = make([]quota, 0, len(quotas)), make([]template, 0, len(templates))
-	clear(e.templateIndex)
+	before := e.templates
+	e.quotas, e.templates, e.spareTemplates = e.quotas[:0], e.spareTemplates[:0], before
 	for _, q := range quotas {
 		dim, known := e.dims.index[q.Counts]
 		if !known {
@@ -159,10 +159,7 @@ func (e *Engine) takeCatalog(templates []cluster.Template, quotas []cluster.Quot
 	}
 	slices.SortFunc(e.quotas, func(a, b quota) int { return cmp.Compare(a.Name, b.Name) })
 	for _, t := range templates {
-		believed := t.Believed()
-		taken := template{Template: t, size: make([]int64, e.dims.count()), said: make([]int64, e.dims.count()), features: believed.FeatureNames()}
-		e.dims.size(taken.said, t.Capacity)
-		e.dims.size(taken.size, believed)
+		taken := e.templateOf(t, before)
 		for i := range e.quotas {
 			if slices.Contains(t.Quotas, e.quotas[i].Name) {
 				taken.quotas = append(taken.quotas, int32(i))
@@ -173,9 +170,22 @@ func (e *Engine) takeCatalog(templates []cluster.Template, quotas []cluster.Quot
 	slices.SortFunc(e.templates, func(a, b template) int {
 		return cmp.Or(cmp.Compare(a.Preference, b.Preference), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Provider, b.Provider))
 	})
+	clear(e.templateIndex)
 	for i := range e.templates {
 		e.templateIndex[e.templates[i].Name] = int32(i)
 	}
+}
+
+// templateOf answers a template with what its hosts have, which most often is what they had before.
+func (e *Engine) templateOf(t cluster.Template, before []template) template {
+	if i, known := e.templateIndex[t.Name]; known && before[i].SameHosts(t) {
+		return template{Template: t, size: before[i].size, said: before[i].said, features: before[i].features}
+	}
+	believed := t.Believed()
+	taken := template{Template: t, size: make([]int64, e.dims.count()), said: make([]int64, e.dims.count()), features: believed.FeatureNames()}
+	e.dims.size(taken.said, t.Capacity)
+	e.dims.size(taken.size, believed)
+	return taken
 }
 
 // catalog answers what takeCatalog took over.

@@ -9,8 +9,8 @@ import (
 
 // What follows changes the state that an engine keeps, between sessions: the next one
 // answers what Run would on the changed state. As in a controller, every change but
-// the submission of a job counts as one by which something may have become free. What
-// a call is given belongs to the engine afterwards.
+// the submission of a job counts as one by which something may have become free. Of
+// what a call is given the engine keeps a copy; what that refers to must stay as it is.
 
 // Join adds a host without jobs, and tells whether there was none of its name.
 func (e *Engine) Join(h Host) bool {
@@ -41,6 +41,9 @@ func (e *Engine) Leave(name string) bool {
 	}
 	e.change()
 	h := &e.hosts[i]
+	if h.template != "" && h.idleSince > 0 {
+		e.idleChanges++
+	}
 	e.unshelveHost(i)
 	delete(e.hostIndex, name)
 	at, _ := e.findHost(name)
@@ -144,7 +147,7 @@ func (e *Engine) SetResource(name string, total int64, loans []cluster.Loan, idl
 	}
 	e.change()
 	r, most := &e.resources[i], e.ceiling(i)
-	r.Total, r.Loans, r.Idle = total, loans, idle
+	r.Total, r.Loans, r.Idle = total, append(r.Loans[:0], loans...), idle
 	if e.ceiling(i) != most {
 		e.refill()
 	}

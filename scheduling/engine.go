@@ -30,15 +30,16 @@ type Engine struct {
 	shelves    []realShelf // the hosts that take jobs, by kind
 	sizes      []model
 
-	resources     []Resource
-	resourceIndex map[string]int32
-	uses          []endings // by resource, of the running jobs that have some of it
-	expected      []expected
-	templates     []template
-	templateIndex map[string]int32
-	quotas        []quota
-	offers        []cluster.Offer
-	lenders       [][]lender // by resource
+	resources      []Resource
+	resourceIndex  map[string]int32
+	uses           []endings // by resource, of the running jobs that have some of it
+	expected       []expected
+	templates      []template
+	spareTemplates []template // where the next ones are put together
+	templateIndex  map[string]int32
+	quotas         []quota
+	offers         []cluster.Offer
+	lenders        [][]lender // by resource
 
 	thresholds      []Threshold
 	thresholdQueues map[string]bool
@@ -55,6 +56,7 @@ type Engine struct {
 	// changes counts those of all but jobs.
 	changes      uint64
 	hostsChanged bool
+	idleChanges  uint64                  // see IdleChanges
 	waiting      int64                   // jobs that wait
 	wides        map[string]*templateSet // by constraint and what is needed at all
 	templateSets map[string]*templateSet
@@ -93,6 +95,7 @@ func New(in Input) *Engine {
 	slices.SortFunc(e.resources, func(a, b Resource) int { return cmp.Compare(a.Name, b.Name) })
 	for i, r := range e.resources {
 		e.resourceIndex[r.Name] = int32(i)
+		e.resources[i].Loans = slices.Clone(r.Loans)
 	}
 	e.takeOffers(in.Offers)
 	for i := range in.Running {

@@ -393,11 +393,7 @@ func (s *session) idle() (clocks map[string]cluster.IdleClock, idle []cluster.Id
 		if l := &s.lines.pools[i]; l.session == s.number {
 			units = min(units, l.least())
 		}
-		clock := p.resource.Idle
-		if max(units, 0) != clock.Units() {
-			clock = clock.Follow(units, s.now)
-			p.resource.Idle = clock
-		}
+		clock := p.resource.follow(units, s.now)
 		clocks[p.resource.Name] = clock
 		if clock.Units() > 0 {
 			idle = append(idle, cluster.IdleSupply{Resource: p.resource.Name, Units: clock.Units(), Since: clock.Since()})
@@ -406,14 +402,9 @@ func (s *session) idle() (clocks map[string]cluster.IdleClock, idle []cluster.Id
 	needed := s.neededHosts()
 	for _, i := range s.e.order {
 		h := &s.e.hosts[i]
-		if h.closed != "" || h.jobs > 0 || needed[i] {
-			h.idleSince = 0
-			continue
+		if s.e.liesIdle(h, needed[i], s.now) {
+			idle = append(idle, cluster.IdleSupply{Host: h.name, Template: h.template, Units: 1, Since: h.idleSince})
 		}
-		if h.idleSince == 0 {
-			h.idleSince = s.now
-		}
-		idle = append(idle, cluster.IdleSupply{Host: h.name, Template: h.template, Units: 1, Since: h.idleSince})
 	}
 	if !s.words {
 		s.clocks, s.idleSupply = clocks, idle
@@ -423,6 +414,63 @@ func (s *session) idle() (clocks map[string]cluster.IdleClock, idle []cluster.Id
 	}
 	return clocks, idle
 }
+
+// follow answers the resource's idle clock after units were found idle.
+func (r *Resource) follow(units int64, now cluster.Time) cluster.IdleClock {
+	if max(units, 0) != r.Idle.Units() {
+		r.Idle = r.Idle.Follow(units, now)
+	}
+	return r.Idle
+}
+
+// liesIdle notes whether a host lies idle, which it does not where waiting jobs need it.
+func (e *Engine) liesIdle(h *host, needed bool, now cluster.Time) bool {
+	before, idle := h.idleSince, h.closed == "" && h.jobs == 0 && !needed
+	switch {
+	case !idle:
+		h.idleSince = 0
+	case before == 0:
+		h.idleSince = now
+	}
+	if h.idleSince != before && h.template != "" {
+		e.idleChanges++
+	}
+	return idle
+}
+
+// Rest is a session where nobody waits: all that there is to find out is what lies idle.
+func (e *Engine) Rest(now cluster.Time) {
+	e.refresh()
+	e.promised, e.freed = nil, false
+	for i := range e.resources {
+		r := &e.resources[i]
+		r.follow(r.Total-r.InUse-r.KeepBack, now)
+	}
+	for _, i := range e.order {
+		e.liesIdle(&e.hosts[i], false, now)
+	}
+}
+
+// IdleClock answers since when units of a resource lie idle, as the last session found.
+func (e *Engine) IdleClock(resource string) cluster.IdleClock {
+	i, known := e.resourceIndex[resource]
+	if !known {
+		return nil
+	}
+	return e.resources[i].Idle
+}
+
+// IdleSince answers since when a host lies idle, as the last session found; 0 where it does not.
+func (e *Engine) IdleSince(name string) cluster.Time {
+	i, known := e.hostIndex[name]
+	if !known {
+		return 0
+	}
+	return e.hosts[i].idleSince
+}
+
+// IdleChanges numbers the changes of which hosts lie idle that may go back.
+func (e *Engine) IdleChanges() uint64 { return e.idleChanges }
 
 // neededHosts answers which hosts waiting jobs have a place on or a reservation for.
 func (s *session) neededHosts() []bool {

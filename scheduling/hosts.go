@@ -137,7 +137,9 @@ func (e *Engine) measure() {
 	e.kinds = kinds{index: map[string]int32{}, version: e.kinds.version + 1}
 	e.vectors = nil
 	e.measureHosts()
-	e.takeCatalog(e.catalog())
+	templates, quotas := e.catalog()
+	clear(e.templateIndex) // with all that was measured
+	e.takeCatalog(templates, quotas)
 	e.takeExpected(e.expectedHosts())
 	e.forgetTemplates()
 	e.refill()

@@ -182,6 +182,9 @@ func (ks *kinds) open(constraint cluster.Constraint, need []int64) []int32 {
 			open = append(open, int32(i))
 		}
 	}
+	if len(open) < 2 {
+		return open
+	}
 	unasked := func(i int32) (n int) {
 		for d, has := range ks.all[i].countables {
 			if has && need[d] == 0 {

@@ -91,9 +91,14 @@ func (p *pool) begin(r *Resource, lenders []lender, offers []cluster.Offer, now 
 		return
 	}
 	p.room = max(r.Elastic.MaxBorrowed-p.coming-borrowed, 0)
-	for i := range lenders {
-		if headroom := lenders[i].headroom(r.Loans, now); headroom > 0 {
-			p.addSource(lenders[i].offer, headroom)
+}
+
+// find finds what lenders could give now.
+func (p *pool) find(now cluster.Time) {
+	p.sources = p.sources[:0] // of the same pass, where its words are asked for
+	for i := range p.lenders {
+		if headroom := p.lenders[i].headroom(p.resource.Loans, now); headroom > 0 {
+			p.addSource(p.lenders[i].offer, headroom)
 		}
 	}
 	if len(p.sources) > 1 {
@@ -123,8 +128,12 @@ type lender struct {
 
 // takeOffers finds what each lender of each resource offers.
 func (e *Engine) takeOffers(offers []cluster.Offer) {
-	e.offers, e.lenders = offers, make([][]lender, len(e.resources))
+	e.offers = append(e.offers[:0], offers...)
+	for len(e.lenders) < len(e.resources) {
+		e.lenders = append(e.lenders, nil)
+	}
 	for i := range e.resources {
+		e.lenders[i] = e.lenders[i][:0]
 		r := &e.resources[i]
 		var names []string
 		if r.Elastic != nil {
@@ -133,7 +142,7 @@ func (e *Engine) takeOffers(offers []cluster.Offer) {
 		for _, name := range names {
 			l := lender{name: name}
 			if k := slices.IndexFunc(offers, func(o cluster.Offer) bool { return o.Provider == name && o.Resource == r.Name }); k >= 0 {
-				l.offer = &offers[k]
+				l.offer = &e.offers[k]
 			}
 			e.lenders[i] = append(e.lenders[i], l)
 		}

@@ -143,10 +143,11 @@ func (sp *supply) usable(set *templateSet) *templateSet {
 	if usable, known := sp.usables[set]; known {
 		return usable
 	}
-	bits := slices.Clone(set.bits)
+	bits := append(sp.e.setBits[:0], set.bits...)
 	for i := range bits {
 		bits[i] &= sp.canMake[i]
 	}
+	sp.e.setBits = bits
 	sp.usables[set] = sp.e.setOf(bits)
 	return sp.usables[set]
 }

@@ -16,6 +16,11 @@ import (
 // strictly in order, so that what is asked for lets those run that come first.
 func (s *session) placeVirtual() {
 	s.realWaiter = s.hostWaiter
+	if s.e.lineup.count > 0 { // else nobody asks for it
+		for _, p := range s.pools {
+			p.find(s.now)
+		}
+	}
 	classes := s.candidates()
 	for _, p := range s.pools {
 		p.keep()

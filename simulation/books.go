@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -29,13 +30,20 @@ type books struct {
 	quotas    map[string][]cluster.Quota
 	offers    []cluster.Offer // by provider and resource
 	demand    []cluster.Demand
+	// spareTemplates and spareOffers are where the next ones are put together.
+	spareTemplates []cluster.Template
+	spareOffers    []cluster.Offer
+	// openHosts and begunHosts are where hosts are counted by template.
+	openHosts, begunHosts map[string]int64
 }
 
 // resource is a shared resource with its books.
 type resource struct {
 	cluster.SharedResource
 	account ledger.Account
-	idle    cluster.IdleClock
+	// borrowed is the sum of the account's loans.
+	borrowed int64
+	idle     cluster.IdleClock
 	// waiting is how many units waiting jobs ask for.
 	waiting int64
 	// changed tells that sessions do not know the last write yet.
@@ -50,12 +58,15 @@ type elasticHost struct {
 	host *host
 	// silent is since when it does not answer; 0 for one that does.
 	silent cluster.Time
+	// story is its own, once that has slept.
+	story *hostEnv
 }
 
 func newBooks(farm *Farm) books {
 	b := books{
 		resourceIndex: map[string]*resource{}, closedLoans: map[string]cluster.Loan{}, loansEver: map[string]map[string]int64{},
 		elastic: map[string]*elasticHost{}, bearers: map[string]*elasticHost{}, made: map[string]int64{}, quotas: map[string][]cluster.Quota{},
+		openHosts: map[string]int64{}, begunHosts: map[string]int64{},
 	}
 	for _, r := range farm.Resources {
 		kept := &resource{SharedResource: r, account: ledger.Account{Resource: r.Name, Owned: r.Owned}}
@@ -150,6 +161,7 @@ func (r *resource) put(row cluster.Loan) {
 	case row.State.Open():
 		r.account.Loans = slices.Insert(r.account.Loans, i, row)
 	}
+	r.borrowed = r.account.Borrowed()
 }
 
 // loanChanged carries on what one write changed.
@@ -207,7 +219,7 @@ func (s *simulator) askedSince(provider string) bool {
 }
 
 func (s *simulator) publishOffers(provider string, offers []cluster.Offer) (news bool) {
-	kept := slices.DeleteFunc(slices.Clone(s.offers), func(o cluster.Offer) bool { return o.Provider == provider })
+	kept := slices.DeleteFunc(append(s.spareOffers[:0], s.offers...), func(o cluster.Offer) bool { return o.Provider == provider })
 	for _, o := range offers {
 		if s.resourceIndex[o.Resource] == nil {
 			continue
@@ -220,12 +232,12 @@ func (s *simulator) publishOffers(provider string, offers []cluster.Offer) (news
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Resource, b.Resource))
 	})
 	news = news || len(kept) != len(s.offers)
-	s.offers = kept
+	s.offers, s.spareOffers = kept, s.offers
 	return news
 }
 
 func (s *simulator) publishTemplates(provider string, c api.Catalog) (news bool) {
-	kept := slices.DeleteFunc(slices.Clone(s.templates), func(t cluster.Template) bool { return t.Provider == provider })
+	kept := slices.DeleteFunc(append(s.spareTemplates[:0], s.templates...), func(t cluster.Template) bool { return t.Provider == provider })
 	for _, t := range c.Templates {
 		t, other := judge.Template(t, provider, s.template(t.Name, provider), s.now)
 		news = news || other
@@ -233,25 +245,34 @@ func (s *simulator) publishTemplates(provider string, c api.Catalog) (news bool)
 	}
 	slices.SortStableFunc(kept, func(a, b cluster.Template) int { return cmp.Compare(a.Name, b.Name) })
 	news = news || len(kept) != len(s.templates)
-	s.templates = kept
+	s.templates, s.spareTemplates = kept, s.templates
 	s.quotas[provider] = judge.Quotas(c.Quotas, provider, s.now)
 	return news
 }
 
-// view answers what a provider's loans and hosts are decided upon.
-func (s *simulator) view(provider string, ask []string) (v api.ProviderView) {
-	v.Provider, v.Room, v.Weights = provider, map[string]int64{}, map[string]int64{}
-	v.Loans = map[string]int64{}
-	for name, n := range s.loansEver[provider] {
-		v.Loans[name] = n
+// emptied answers a view that the provider's story has done with, to be filled again.
+func emptied(v api.ProviderView) api.ProviderView {
+	v.Open, v.Offers, v.Demand, v.Closed = v.Open[:0], v.Offers[:0], v.Demand[:0], nil
+	v.Hosts.Templates, v.Hosts.Demand = v.Hosts.Templates[:0], v.Hosts.Demand[:0]
+	for _, counts := range []*map[string]int64{&v.Room, &v.Weights, &v.Loans, &v.Hosts.Made} {
+		if *counts == nil {
+			*counts = map[string]int64{}
+		}
+		clear(*counts)
 	}
-	v.Hosts.Made = map[string]int64{}
+	return v
+}
+
+// view answers what a provider's loans and hosts are decided upon, in the memory of an empty view.
+func (s *simulator) view(v api.ProviderView, provider string, ask []string) api.ProviderView {
+	v.Provider = provider
+	maps.Copy(v.Loans, s.loansEver[provider])
 	for _, r := range s.resources {
 		v.Weights[r.Name] = r.Weight()
 		v.Room[r.Name] = r.account.MaxBorrowed - r.account.Borrowed() - r.account.Requested()
-		for _, l := range r.account.Loans {
-			if l.Provider == provider {
-				v.Open = append(v.Open, l)
+		for i := range r.account.Loans {
+			if l := &r.account.Loans[i]; l.Provider == provider {
+				v.Open = append(v.Open, *l)
 			}
 		}
 	}

@@ -16,9 +16,11 @@ type event struct {
 	at   cluster.Time
 	rank rank
 	seq  uint64
-	// Of an end the job that ends; else what is to be done.
-	job *running
-	do  func()
+	// Of an end the job that ends, of a pause's end the story that goes on; else what is to be done.
+	job   *running
+	story *story
+	pause uint64
+	do    func()
 }
 
 func (e *event) before(other *event) bool {
@@ -37,9 +39,16 @@ type agenda struct {
 	seq    uint64
 }
 
-func (a *agenda) add(e event) {
+// turn answers the next place in the order of what happens at one instant.
+func (a *agenda) turn() uint64 {
 	a.seq++
-	e.seq = a.seq
+	return a.seq
+}
+
+func (a *agenda) add(e event) {
+	if e.seq == 0 {
+		e.seq = a.turn()
+	}
 	a.events = append(a.events, e)
 	all := a.events
 	i := len(all) - 1

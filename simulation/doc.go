@@ -23,6 +23,8 @@
 // same: they are counted as made, and the story sleeps until something changes. If it does in the midst
 // of a survey, the story takes the survey up where it would be.
 //
+// So does a host's story, which asks again and again whether the host may go: while jobs run on it, that is in vain.
+//
 // # Sessions that find nothing
 //
 // A controller has a session after everything that it records, and one in every interval. Of the latter, those

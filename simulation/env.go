@@ -82,14 +82,6 @@ func (e loanEnv) TellProvider(provider string, m workflows.Message) {
 	e.s.tellStory(workflows.ProviderID(provider), m)
 }
 
-// hostEnv is workflows.HostEnv on the virtual clock.
-type hostEnv struct{ deal }
-
-// WriteHost implements workflows.HostEnv.
-func (e hostEnv) WriteHost(in api.WriteHost) api.HostWritten {
-	return controller(e.story, in, e.s.writeHost)
-}
-
 // providerEnv is workflows.ProviderEnv on the virtual clock.
 type providerEnv struct {
 	*story
@@ -230,7 +222,11 @@ func (e *providerEnv) Publish(c api.Catalog) {
 // View implements workflows.ProviderEnv.
 func (e *providerEnv) View(ask []string) (view api.ProviderView) {
 	e.step(e.s.farm.Steps.Controller, func() {
-		view = e.s.view(e.provider.Name, ask)
+		used := e.viewed
+		if ask != nil {
+			used = api.ProviderView{} // the story has not done with the last one
+		}
+		view = e.s.view(emptied(used), e.provider.Name, ask)
 		e.viewed = view
 	}, func() { view = e.viewed })
 	return view
@@ -265,8 +261,10 @@ func (e *providerEnv) StartHosts(rs []cluster.HostRequest) {
 		for _, r := range rs {
 			h := &workflows.Host{Request: r}
 			e.s.begin(r.ID, func(st *story) {
+				env := &hostEnv{deal: deal{st, e}, host: h}
 				st.refuses = func(m workflows.Message) error { return h.May(m.Wish.Kind, m.Wish.HostOrder) }
-				h.Live(hostEnv{deal{st, e}})
+				st.told = func() { st.s.wake(st.s.elastic[r.ID]) }
+				h.Live(env)
 			})
 		}
 		return true
@@ -278,6 +276,6 @@ func (e *providerEnv) TellHost(host string, m workflows.Message) { e.s.tellStory
 
 var (
 	_ workflows.LoanEnv     = loanEnv{}
-	_ workflows.HostEnv     = hostEnv{}
+	_ workflows.HostEnv     = (*hostEnv)(nil)
 	_ workflows.ProviderEnv = (*providerEnv)(nil)
 )

@@ -18,20 +18,17 @@ type host struct {
 	name    string
 	elastic *elasticHost // nil for one that the cluster owns
 	jobs    []*running
-	// idleSince is since when the last session found it idle; 0 where it did not.
-	idleSince cluster.Time
-	wasIdle   cluster.Time // the same, as of the session before
-	counted   int          // the column of the series in which it is counted
+	counted int // the column of the series in which it is counted
 }
 
-// writeHost writes one change of a host's story to its row, and what it brings.
-func (s *simulator) writeHost(in api.WriteHost) api.HostWritten {
+// writeHost writes one change of a host's story to its row as of a time, and what it brings.
+func (s *simulator) writeHost(in api.WriteHost, at cluster.Time) api.HostWritten {
 	s.unsettle()
 	h := s.elastic[in.Host]
 	if h == nil {
 		h = &elasticHost{}
 	}
-	answer, err := s.hostBooks(in, h).Write(in, s.now)
+	answer, err := s.hostBooks(in, h).Write(in, at)
 	if err != nil || answer.Refusal != nil || answer.Event.Kind == "" {
 		return answer.HostWritten
 	}
@@ -69,7 +66,7 @@ func (s *simulator) hostBooks(in api.WriteHost, h *elasticHost) judge.HostBooks 
 	case in.Refuse != nil || in.Lapse != nil || in.Gone != nil:
 		b.Template = s.template(h.row.Template, h.row.Provider)
 	case in.Fence && h.host != nil:
-		b.IdleSince = h.host.idleSince
+		b.IdleSince = s.engine.IdleSince(h.host.name)
 	}
 	return b
 }
@@ -240,6 +237,7 @@ func (s *simulator) listen() {
 		if health == h.row.Health {
 			continue
 		}
+		s.wake(h)
 		_, event, err := ledger.Host{Row: h.row}.Note(ledger.Seen{Health: health, Why: "last heard of at " + h.silent.Stamp()}, s.now)
 		if err != nil || event.Kind == "" {
 			continue
@@ -254,6 +252,9 @@ func (s *simulator) loaded(h *host) {
 	s.recount(h)
 	if h.elastic == nil || len(h.jobs) > 1 {
 		return
+	}
+	if len(h.jobs) == 0 {
+		s.wake(h.elastic)
 	}
 	after, event, err := ledger.Host{Row: h.elastic.row}.Note(ledger.Load{Jobs: int64(len(h.jobs))}, s.now)
 	if err != nil || event.Kind == "" {

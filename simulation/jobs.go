@@ -63,11 +63,11 @@ func (s *simulator) shapeOf(job *trace.Job) *shape {
 
 // impossible tells whether nothing that is configured could ever run a job.
 func (s *simulator) impossible(spec cluster.JobSpec) bool {
-	resources := make([]cluster.SharedResource, len(s.resources))
-	for i, r := range s.resources {
-		resources[i] = r.SharedResource
+	s.shared = s.shared[:0]
+	for _, r := range s.resources {
+		s.shared = append(s.shared, r.SharedResource)
 	}
-	return len(spec.ValidateFit(resources, s.kinds)) > 0
+	return len(spec.ValidateFit(s.shared, s.kinds)) > 0
 }
 
 // kinds answers a host of each kind that the farm owns or that can ever be made.
@@ -158,6 +158,7 @@ func (s *simulator) start(st *scheduling.Start) {
 	}
 	if out.Requeues >= manyRequeues {
 		s.hopeless++
+		s.wakeAll()
 	}
 	runs := job.Run
 	if job.Limit > 0 {
@@ -235,6 +236,7 @@ func (s *simulator) strand(r *running) {
 	if !r.dead {
 		r.dead = true
 		s.stranded++
+		s.wakeAll()
 	}
 }
 

@@ -24,13 +24,19 @@ func simulateDrawn(t *rapid.T, tl tale, options simulation.Options) *simulation.
 	return r
 }
 
-func TestSurveysThatFindNothingChangeNothing(t *testing.T) {
+func TestStoriesThatSleepMissNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tl := randomTales.Draw(t, "farm")
+		if rapid.Bool().Draw(t, "slow controller") { // more is under way where somebody wakes
+			tl.Simulation.Steps.Controller = 900
+		}
 		asleep, awake := simulateDrawn(t, tl, simulation.Options{}), simulateDrawn(t, tl, simulation.Options{Awake: true})
 		sameAccounts(t, "changes", sorted(changeLines(asleep.Changes)), sorted(changeLines(awake.Changes)))
 		sameAccounts(t, "jobs", outcomeLines(asleep.Outcomes), outcomeLines(awake.Outcomes))
 		sameAccounts(t, "loans", loanLines(asleep), loanLines(awake))
+		if asleep.Ended == awake.Ended { // which is when something happens after too long a wait
+			sameAccounts(t, "hosts", machineLines(asleep), machineLines(awake))
+		}
 	})
 }
 

@@ -70,7 +70,7 @@ func (s *simulator) resourceUsed(r *resource) { r.tally.dirty = true }
 func (s *simulator) note() {
 	s.result.Jobs.Note(s.now, s.engine.Waiting(), s.alive)
 	for _, r := range s.resources {
-		values := [5]int64{r.account.Owned, r.account.Borrowed(), r.account.Lent(), r.account.InUse, r.waiting}
+		values := [5]int64{r.account.Owned, r.borrowed, r.account.Lent(), r.account.InUse, r.waiting}
 		r.tally.note(s.now, values)
 	}
 	if s.hostsDirty {

@@ -23,14 +23,13 @@ func (s *simulator) session() {
 		return
 	}
 	s.settle()
-	r := s.engine.Decide(s.now)
-	moved := len(r.Starts) > 0
-	for _, resource := range s.resources {
-		clock := r.Clocks[resource.Name]
-		moved = moved || !slices.Equal(clock, resource.idle)
-		resource.idle = clock
+	var r scheduling.Result
+	if s.engine.Waiting() > 0 {
+		r = s.engine.Decide(s.now)
+	} else {
+		s.engine.Rest(s.now)
 	}
-	moved = s.markIdle(r.Idle) || moved
+	moved := s.keepIdle() || len(r.Starts) > 0
 	s.follow(r.Starts)
 	moved = s.replaceDemand(r.Demand) || moved
 	if !s.elasticFarm || s.due(s.engine.Waiting(), askElastic) {
@@ -75,7 +74,7 @@ func (s *simulator) refresh() {
 	for _, r := range s.resources {
 		if r.changed {
 			r.changed = false
-			s.engine.SetResource(r.Name, r.account.Total(), slices.Clone(r.account.Loans), r.idle)
+			s.engine.SetResource(r.Name, r.account.Total(), r.account.Loans, r.idle)
 		}
 	}
 	if s.catalogChanged || s.farm.Rules.Step.Hosts > 0 && len(s.intended) > 0 {
@@ -84,7 +83,7 @@ func (s *simulator) refresh() {
 		for _, p := range s.farm.Providers {
 			quotas = append(quotas, s.quotas[p.Name]...)
 		}
-		s.engine.SetCatalog(templates, quotas, slices.Clone(s.offers))
+		s.engine.SetCatalog(templates, quotas, s.offers)
 	}
 	if s.comingChanged {
 		s.comingChanged = false
@@ -105,7 +104,9 @@ func (s *simulator) refresh() {
 
 // hostCounts counts the elastic hosts that the cluster's limits are about.
 func (s *simulator) hostCounts() policy.HostCounts {
-	c := policy.HostCounts{Open: map[string]int64{}, Begun: map[string]int64{}}
+	c := policy.HostCounts{Open: s.openHosts, Begun: s.begunHosts}
+	clear(c.Open)
+	clear(c.Begun)
 	for _, h := range s.open {
 		c.Open[h.row.Template]++
 		if h.host != nil {
@@ -129,24 +130,16 @@ func (s *simulator) hostCounts() policy.HostCounts {
 	return c
 }
 
-// markIdle keeps since when hosts are idle, and tells whether any of them was not before, or is not now.
-func (s *simulator) markIdle(idle []cluster.IdleSupply) (moved bool) {
-	before, same := len(s.idleHosts), 0
-	for _, h := range s.idleHosts {
-		h.wasIdle, h.idleSince = h.idleSince, 0
+// keepIdle keeps what the session found idle, and tells whether anything was not before, or is not now.
+func (s *simulator) keepIdle() (moved bool) {
+	for _, r := range s.resources {
+		clock := s.engine.IdleClock(r.Name)
+		moved = moved || !slices.Equal(clock, r.idle)
+		r.idle = clock
 	}
-	s.idleHosts = s.idleHosts[:0]
-	for i := range idle {
-		if name := idle[i].Host; name != "" && idle[i].Template != "" {
-			h := s.hosts[name]
-			h.idleSince = idle[i].Since
-			if h.wasIdle == h.idleSince {
-				same++
-			}
-			s.idleHosts = append(s.idleHosts, h)
-		}
-	}
-	return same < before || same < len(s.idleHosts)
+	before := s.idleChanges
+	s.idleChanges = s.engine.IdleChanges()
+	return moved || s.idleChanges != before
 }
 
 // replaceDemand puts the demand of this session in place of what is left of the last one's, and has those

@@ -26,7 +26,8 @@ type Options struct {
 	// OneByOne has a session after every single event, arrivals first, as many other simulators do, in
 	// place of one after all events of an instant, as clusters do. It is for comparison with them.
 	OneByOne bool
-	// Awake has providers surveyed even where nothing can have changed.
+	// Awake has providers surveyed even where nothing can have changed, and hosts ask whether they may go even where
+	// jobs run on them.
 	Awake bool
 }
 
@@ -78,7 +79,8 @@ type simulator struct {
 	// What sessions do not know yet.
 	catalogChanged, comingChanged bool
 	firstComing                   cluster.Time // when the first host is expected that is coming; 0 for none
-	idleHosts                     []*host
+	idleChanges                   uint64
+	asleep                        []*elasticHost // of which the stories are
 
 	newsDue bool
 	unheard []news
@@ -90,7 +92,8 @@ type simulator struct {
 	stranded int64 // those of them of which a host is no more
 	progress cluster.Time
 	shapes   map[*trace.Shape]*shape
-	kinds    []cluster.Host // one of each
+	kinds    []cluster.Host           // one of each
+	shared   []cluster.SharedResource // reused
 	record
 }
 
@@ -268,11 +271,14 @@ func (s *simulator) happen(upTo rank) {
 }
 
 func (s *simulator) do(e event) {
-	if e.job != nil {
+	switch {
+	case e.job != nil:
 		s.end(e.job)
-		return
+	case e.story != nil:
+		e.story.goOn(e.pause)
+	default:
+		e.do()
 	}
-	e.do()
 }
 
 // oneByOne does what happens at one instant one by one, with a session after each: arrivals first. A running job

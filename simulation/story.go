@@ -20,10 +20,12 @@ type story struct {
 	resume      func() (struct{}, bool)
 	stop        func()
 	yield       func(struct{}) bool
-	// waits tells that the story waits for a message, and wait numbers the times it has, so that a timer
-	// that a message has overtaken wakes nobody.
-	waits bool
-	wait  uint64
+	// pauses numbers the story's pauses, so that a timer that a message has overtaken wakes nobody. In one it waits for
+	// a message, or is in the midst of a step that ends at a time and may have its effect before.
+	pauses uint64
+	waits  bool
+	effect func()
+	ends   cluster.Time
 	// refuses answers at a glance why an operator's wish is not taken up; nil where it is. May be nil.
 	refuses func(workflows.Message) error
 	// told, where set, is called before the story is told something.
@@ -153,7 +155,7 @@ func (st *story) Receive(until cluster.Time) (workflows.Message, bool) {
 // await waits for a message, or until a time; 0 is for ever.
 func (st *story) await(until cluster.Time) {
 	st.waits = true
-	st.wait++
+	st.pauses++
 	if until > 0 {
 		st.wakeAt(until)
 	}
@@ -161,14 +163,26 @@ func (st *story) await(until cluster.Time) {
 	st.waits = false
 }
 
-// wakeAt has a story that waits go on at a time, unless it is told something before.
-func (st *story) wakeAt(t cluster.Time) {
-	n := st.wait
-	st.s.at(t, func() {
-		if st.waits && st.wait == n {
-			st.run()
-		}
-	})
+// wakeAt has a story that pauses go on at a time, unless it has gone on before.
+func (st *story) wakeAt(t cluster.Time) { st.wakeInTurn(t, 0) }
+
+// wakeInTurn is wakeAt in a turn that was kept.
+func (st *story) wakeInTurn(t cluster.Time, turn uint64) {
+	st.s.agenda.add(event{at: max(t, st.s.now), rank: happening, seq: turn, story: st, pause: st.pauses})
+}
+
+// goOn ends a pause, or has the step in the midst of which the story is have its effect.
+func (st *story) goOn(pause uint64) {
+	if pause != st.pauses {
+		return
+	}
+	if effect := st.effect; effect != nil {
+		st.effect = nil
+		effect()
+		st.wakeAt(st.ends)
+		return
+	}
+	st.run()
 }
 
 // Full implements workflows.Env: a story on this clock has no history that could grow long.
@@ -191,15 +205,15 @@ func (st *story) step(takes cluster.Duration, effect, before func()) {
 		return
 	case past && half < st.s.now:
 		before()
-		st.s.at(end, st.run)
+		st.pauses++
+		st.wakeAt(end)
 	case takes <= 0:
 		effect()
 		return
 	default:
-		st.s.at(half, func() {
-			effect()
-			st.s.at(end, st.run)
-		})
+		st.pauses++
+		st.effect, st.ends = effect, end
+		st.wakeAt(half)
 	}
 	st.pause()
 }

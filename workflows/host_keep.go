@@ -53,6 +53,24 @@ func (h *Host) next() (waitsFor string, until cluster.Time) {
 	return "idleness", h.Next
 }
 
+// NextFence answers when the host in the cluster asks next whether it may go, where it waits for nothing else; 0 where
+// it is not so.
+func (h *Host) NextFence() cluster.Time {
+	r := &h.Row
+	if h.Chapter != Keeping || h.AskNow || h.Absent > 0 || r.State != cluster.HostJoined || r.Health != cluster.Well || r.Drain != nil || r.Keep != nil {
+		return 0
+	}
+	if end := r.LifeEnd(); end > 0 && end <= h.Next {
+		return 0
+	}
+	return h.Next
+}
+
+// InVain takes it that the host has asked whether it may go, and was answered the row: not before that says so.
+func (h *Host) InVain(row cluster.ElasticHost) {
+	h.Step, h.Row, h.Tries, h.Next = row.Step, row, 0, row.AskAgain
+}
+
 // oldAge is who drains a host that has lived long enough.
 const oldAge = "lifetime"
 

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"reflect"
 	"slices"
 
 	"xce.internal/elastic/cluster"
@@ -41,7 +40,7 @@ func Template(t cluster.Template, provider string, before *cluster.Template, now
 	t = t.After(*before)
 	previous := *before
 	previous.Published = now
-	return t, !reflect.DeepEqual(previous, t)
+	return t, !previous.Same(t)
 }
 
 // Quotas answers what is kept of the quotas that a provider publishes now.

@@ -12,6 +12,9 @@ import (
 
 // refusalOf answers the refusal that an error of the ledger is, or nil.
 func refusalOf(err error) *api.Refusal {
+	if err == nil {
+		return nil
+	}
 	var refusal *ledger.Refusal
 	if !errors.As(err, &refusal) {
 		return nil

@@ -106,9 +106,12 @@ func (b HostBooks) intend(r cluster.HostRequest) ledger.HostChange {
 // fence decides whether the host may go: empty it must be in any case.
 func (b HostBooks) fence(now cluster.Time) ledger.HostChange {
 	idle, again := policy.ReturnHost(b.Row, b.IdleSince, now)
-	why := fmt.Sprintf("idle for %s since %s", b.Row.IdleTime, b.IdleSince)
-	if b.Row.Drain != nil {
+	why := ""
+	switch {
+	case b.Row.Drain != nil:
 		why = "empty, and drained: " + b.Row.Drain.Why
+	case idle:
+		why = fmt.Sprintf("idle for %s since %s", b.Row.IdleTime, b.IdleSince)
 	}
 	return ledger.FenceHost{Idle: idle, AskAgain: again, Why: why}
 }

@@ -76,7 +76,7 @@ type LoanAnswer struct {
 func (b LoanBooks) Write(w LoanWrite, now cluster.Time) (answer LoanAnswer, err error) {
 	account, at := b.Account(), w.At()
 	row, _ := account.Loan(at.Loan)
-	answer.Loan, answer.Event, err = account.Write(at.Loan, at.Step, b.change(w, row, now), now)
+	answer.Loan, answer.Event, err = account.Judge(at.Loan, at.Step, b.change(w, row, now), now)
 	if answer.Refusal = refusalOf(err); answer.Refusal != nil {
 		return answer, nil
 	}
@@ -113,7 +113,10 @@ func (b LoanBooks) fence(in api.FenceLoan, row cluster.Loan, now cluster.Time) l
 }
 
 func (b LoanBooks) idleReason(row cluster.Loan, units int64) string {
-	if row.Recalled > 0 {
+	switch {
+	case units == 0:
+		return ""
+	case row.Recalled > 0:
 		return fmt.Sprintf("%d units unused and recalled by %s", units, row.Provider)
 	}
 	return fmt.Sprintf("%d units idle for %s since %s", units, b.Resource.IdleTime(), b.Idle.Since())

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"slices"
 
 	"xce.internal/elastic/providers"
 )
@@ -24,9 +25,11 @@ func (m *Model) Describe(context.Context) (providers.Description, providers.Outc
 		if len(m.Offers) > 0 {
 			d.Kinds = append(d.Kinds, providers.KindTokens)
 		}
+		d.Templates = slices.Grow(d.Templates, len(m.Templates))
 		for i := range m.Templates {
 			d.Templates = append(d.Templates, m.describeTemplate(i))
 		}
+		d.Offers = slices.Grow(d.Offers, len(m.Offers))
 		for i := range m.Offers {
 			d.Offers = append(d.Offers, m.describeOffer(i))
 		}
