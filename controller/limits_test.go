@@ -150,7 +150,7 @@ func TestACallThatTakesTooLongIsGivenUp(t *testing.T) {
 		done <- err
 	}()
 	<-r.entered
-	status, text := post(t, w, api.Viewer, "GET", "/v1/status", "")
+	status, text := post(t, w, api.Submitter, "POST", "/v1/jobs", `{"command":["true"],"cpus":1,"memory_mb":0,"priority":0}`)
 	if status != http.StatusServiceUnavailable || !strings.Contains(text, "longer than 1s") {
 		t.Errorf("the answer is %d %s, want 503", status, text)
 	}
