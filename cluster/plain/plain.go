@@ -39,6 +39,9 @@ func Steers(r rune) bool {
 
 // Line answers a text as one line in which nothing steers.
 func Line(text string) string {
+	if isLetters(text) {
+		return text
+	}
 	return strings.Map(func(r rune) rune {
 		if Steers(r) || r == utf8.RuneError {
 			return Dot
@@ -47,8 +50,21 @@ func Line(text string) string {
 	}, text)
 }
 
+// isLetters tells of most texts, at a glance, that nothing in them steers.
+func isLetters(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
 // Lines is Line for each line of a text.
 func Lines(text string) string {
+	if !strings.Contains(text, "\n") {
+		return Line(text)
+	}
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		lines[i] = Line(lines[i])
@@ -130,7 +146,7 @@ func breakAddresses(text string) string {
 // begins with an apostrophe, and nothing steers; ends of lines stay, which CSV has in quotes.
 func Cell(text string) string {
 	text = Lines(text)
-	if text != "" && strings.ContainsRune("=+-@\uff1d\uff0b\uff0d\uff20", []rune(text)[0]) && !isNumber(text) {
+	if first, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@\uff1d\uff0b\uff0d\uff20", first) && !isNumber(text) {
 		return "'" + text
 	}
 	return text

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -77,6 +78,7 @@ hosts that the cluster owns and for providers.
 		if cmd.Flags().Changed("replay") {
 			return replayRecord(cmd, f.replay, f.codecKeys, f.quiet, format)
 		}
+		defer spendMemory()()
 		f.seeded = cmd.Flags().Changed("seed")
 		farm, jobs, err := f.load(cmd, reading)
 		if err != nil {
@@ -92,6 +94,26 @@ hosts that the cluster owns and for providers.
 	}
 	cmd.AddCommand(newSimulateDiff(), newRecordHistories())
 	return cmd
+}
+
+const (
+	// garbage is how much may lie about, in percent of what is in use, before it is
+	// collected, and much is when it is collected sooner all the same.
+	garbage = 400
+	much    = 3 << 30
+)
+
+// spendMemory has a simulation, which runs for seconds and ends, use memory rather
+// than time, unless GOGC or GOMEMLIMIT say otherwise. The answered function ends that.
+func spendMemory() (end func()) {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return func() {}
+	}
+	percent, limit := debug.SetGCPercent(garbage), debug.SetMemoryLimit(much)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
 }
 
 // load reads the cluster and the jobs.

@@ -30,7 +30,7 @@ func (s *Summary) Save(path string, r *simulation.Result) (err error) {
 	if !strings.HasSuffix(path, ".gz") {
 		return s.json(file, r)
 	}
-	packed := gzip.NewWriter(file)
+	packed, _ := gzip.NewWriterLevel(file, gzip.BestSpeed) // a level that there is; the best one takes half of a whole simulation
 	if err := s.json(packed, r); err != nil {
 		return err
 	}
