@@ -123,9 +123,9 @@ func TestWhatIsReservedMayBeUsedBeforeItsGrantIsWritten(t *testing.T) {
 // Each case is the good run with one thing wrong.
 func TestEveryPropertyIsMissedWhereItDoesNotHold(t *testing.T) {
 	tests := []struct {
-		name string
-		want Property
-		text string
+		name  string
+		want  Property
+		text  string
 		spoil func(e *evidence.Evidence)
 	}{
 		{"a grant that never came back", Forgotten, "4 units were lent and 0 are back", func(e *evidence.Evidence) {
