@@ -38,6 +38,9 @@ func (d *Dealer) Request(ctx context.Context, ask Ask) (Grant, error) {
 	in := providers.RequestIn{RequestID: ask.Request, Resource: ask.Resource, Template: ask.Template, Units: ask.Units * ask.Weight}
 	if ask.Template != "" {
 		join, err := d.joinFor(ctx, ask.Request)
+		if api.LeaseLost(err) || ctx.Err() != nil {
+			return Grant{}, err // who acts next looks whether anything was asked
+		}
 		if err != nil {
 			return Grant{Outcome: providers.Outcome{Status: providers.StatusRefused, Reason: providers.ReasonInvalid, Message: "not asked: " + err.Error()}}, nil
 		}
@@ -52,7 +55,7 @@ func (d *Dealer) Request(ctx context.Context, ask Ask) (Grant, error) {
 func (d *Dealer) joinFor(ctx context.Context, host string) (join providers.Join, err error) {
 	for end := time.Now().Add(tokenWithin); ; {
 		join, err = d.Hosts.Join(ctx, host)
-		if err == nil || api.Permanent(err) || time.Now().After(end) {
+		if err == nil || api.Permanent(err) || api.LeaseLost(err) || time.Now().After(end) {
 			return join, err
 		}
 		select {

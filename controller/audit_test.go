@@ -21,7 +21,13 @@ func TestEveryChangeIsRecordedWithActorReasonStatesAndTotals(t *testing.T) {
 		before, after bool // is there a state before and after
 		totals        [2]int64
 	}{
-		{func() {}, "resource", "controller/configuration", "vcs", "configured", false, true, [2]int64{0, 2}},
+		{func() {
+			_, err := w.pool.TendLeases(t.Context(), api.TendLeases{Instance: "p1"})
+			w.must(err)
+		}, "lease", "provisioner/p1", "pool", "p1 may not act for it any more", true, true, [2]int64{}},
+		{func() {
+			w.pool = w.Provisioner("p1", "pool")
+		}, "lease", "provisioner/p1", "pool", "acts for it from now on", true, true, [2]int64{}},
 		{func() { w.join(8) }, "host", "host/h1", "h1", "joined with 8 cpus and 1000 MB", false, true, [2]int64{}},
 		{func() { w.join(9) }, "host", "host/h1", "h1", "joined with 9 cpus and 1000 MB", true, true, [2]int64{}},
 		{func() { w.offer(10) }, "catalog", "provisioner/p1", "pool", "pool can lend 10 vcs", false, true, [2]int64{}},
@@ -49,7 +55,11 @@ func TestEveryChangeIsRecordedWithActorReasonStatesAndTotals(t *testing.T) {
 			w.must(w.pool.ReportStray(t.Context(), api.Stray{Provider: "pool", Request: "r9", Resource: "vcs", Units: 1, What: free}))
 		}, "stray", "provisioner/p1", "r9", free, false, true, [2]int64{}},
 	}
-	var seen int64
+	first := w.changes(0)[0]
+	if first.Kind != "resource" || first.Actor != "controller/configuration" || first.Subject != "vcs" || first.TotalAfter != 2 {
+		t.Errorf("the first record is %+v, want that of the configuration", first)
+	}
+	seen := w.Status().Revision
 	for _, s := range steps {
 		s.do()
 		changes := w.changes(seen)

@@ -21,6 +21,9 @@ func (s *Service) PublishCatalog(ctx context.Context, actor, provider string, ca
 		return refuse(http.StatusNotFound, "provider %q is not in the controller's configuration", provider)
 	}
 	return s.update(ctx, actor, func(w *work) error {
+		if err := w.fenced(provider); err != nil {
+			return err
+		}
 		resources, err := w.Resources()
 		if err != nil {
 			return err
@@ -154,6 +157,9 @@ func (w *work) viewRoom(v *api.ProviderView) error {
 // ReportStray records something a provider lists that no open loan stands for.
 func (s *Service) ReportStray(ctx context.Context, actor string, stray api.Stray) error {
 	return s.update(ctx, actor, func(w *work) error {
+		if err := w.fenced(stray.Provider); err != nil {
+			return err
+		}
 		return w.record(api.Change{Kind: api.KindStray, Subject: stray.Request, Why: stray.What}, nil, stray)
 	})
 }

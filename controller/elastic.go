@@ -55,6 +55,13 @@ func (w *work) hostEntry(in api.WriteHost, rules cluster.HostRules) (*hostEntry,
 		return nil, err
 	}
 	row := e.books.Row
+	provider := row.Provider
+	if row.ID == "" && in.Intend != nil {
+		provider = in.Intend.Provider
+	}
+	if err := w.fenced(provider); err != nil {
+		return nil, err
+	}
 	if row.State.Here() {
 		jobs, err := w.HostJobs(row.Name)
 		if err != nil {

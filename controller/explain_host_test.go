@@ -23,6 +23,7 @@ func newYard(t *testing.T, n int, change func(*cluster.HostRules)) *yard {
 	config.Hosts = cluster.DefaultHostRules()
 	change(&config.Hosts)
 	y := &yard{newWorld(t, config), map[string]int64{}}
+	y.pool = y.Provisioner("p2", "cloud")
 	y.must(y.pool.PublishCatalog(t.Context(), "cloud", api.Catalog{
 		Offers: []cluster.Offer{}, Observations: []cluster.Observation{},
 		Templates: []cluster.Template{{
@@ -160,7 +161,7 @@ func TestWhatIsKeptForAJobIsExplained(t *testing.T) {
 	y.Session()
 	y.explained("job", "1", "Kept for it already, alone or with others: 2 vcs; awaited is host to be made from small by cloud")
 	_, name := y.here(1)
-	y.offer(10)
+	y.must(y.Provisioner("p1", "pool").PublishCatalog(t.Context(), "pool", catalog(10)))
 	y.put(cluster.JobSpec{Command: []string{"true"}, CPUs: 16, Tokens: map[string]int64{"vcs": 4}, Priority: 9})
 	y.Session()
 	y.explained("host", name, "It has no job and is not idle, since a waiting one is to get it", "The last session kept it for job 2; awaited is vcs to be borrowed from pool")

@@ -23,15 +23,19 @@ import (
 func (s *Service) JoinToken(ctx context.Context, id string) (api.JoinToken, error) {
 	token := api.JoinToken{Token: rand.Text()}
 	err := s.store.Update(ctx, func(tx *store.Tx) error {
-		row, found, err := tx.ElasticHost(id)
+		w := &work{Tx: tx, now: s.now(), acting: actingOf(ctx)}
+		row, found, err := w.ElasticHost(id)
 		if err != nil {
+			return err
+		}
+		if err := w.fenced(row.Provider); err != nil {
 			return err
 		}
 		if !found || row.State != cluster.HostRequested {
 			return refuse(http.StatusConflict, "host %s is not asked for now, so that no token is made for it", id)
 		}
-		token.Deadline = s.now().Add(row.Latency + row.JoinWithin + longestPending)
-		return tx.SaveJoinToken(store.JoinToken{Host: id, Hash: hashOf(token.Token)})
+		token.Deadline = w.now.Add(row.Latency + row.JoinWithin + longestPending)
+		return w.SaveJoinToken(store.JoinToken{Host: id, Hash: hashOf(token.Token)})
 	})
 	return token, err
 }

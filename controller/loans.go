@@ -62,6 +62,12 @@ func (w *work) loanBooks(in judge.LoanWrite) (r store.Resource, books judge.Loan
 	if err != nil {
 		return r, books, err
 	}
+	if !found && in.Intend != nil {
+		row.Provider = in.Intend.Request.Provider
+	}
+	if err := w.fenced(row.Provider); err != nil {
+		return r, books, err
+	}
 	if found && row.Resource != at.Resource {
 		return r, books, refuse(http.StatusConflict, "loan %s is one of %s, not of %s", at.Loan, row.Resource, at.Resource)
 	}

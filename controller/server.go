@@ -61,7 +61,16 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
 	}
-	s.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peerKey{}, peer)))
+	ctx := context.WithValue(r.Context(), peerKey{}, peer)
+	if peer.Role == string(api.Provisioner) {
+		claim, err := api.ReadClaim(r.Header.Get(api.LeaseHeader))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		ctx = actingAs(ctx, peer.Name, claim)
+	}
+	s.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // logPanic logs a fault of ours and ends the call; the caller sees it cut short.
@@ -135,6 +144,7 @@ func (s *Server) routes() {
 	s.sessionRoutes()
 	s.ledgerRoutes()
 	s.elasticRoutes()
+	s.leaseRoutes()
 	s.hostRoutes()
 	sv := s.service
 	handle(s, api.SubmitJob, func(ctx context.Context, in *body[cluster.JobSpec]) (*body[cluster.Job], error) {
@@ -295,6 +305,25 @@ func (s *Server) elasticRoutes() {
 	},
 	) (*none, error) {
 		return nil, sv.RetryProvider(ctx, peerOf(ctx).String(), in.Provider)
+	})
+}
+
+func (s *Server) leaseRoutes() {
+	sv := s.service
+	handle(s, api.PostTend, func(ctx context.Context, in *body[api.TendLeases]) (*body[api.Tended], error) {
+		tended, err := sv.Tend(ctx, peerOf(ctx), in.Body)
+		return &body[api.Tended]{tended}, err
+	})
+	handle(s, api.GetLeases, func(ctx context.Context, _ *none) (*body[api.Leases], error) {
+		leases, err := sv.Leases(ctx)
+		return &body[api.Leases]{leases}, err
+	})
+	handle(s, api.PostMove, func(ctx context.Context, in *struct {
+		Provider string `path:"provider"`
+		Body     api.MoveLease
+	},
+	) (*none, error) {
+		return nil, sv.MoveLease(ctx, peerOf(ctx).String(), in.Provider, in.Body)
 	})
 }
 

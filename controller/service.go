@@ -36,6 +36,8 @@ type Config struct {
 	Policy          scheduling.Policy
 	Thresholds      []scheduling.Threshold
 	Hosts           cluster.HostRules
+	// Leases say for how long provisioners hold leases; none are the usual rules.
+	Leases cluster.LeaseRules
 	// Authority makes the certificates of elastic hosts; nil where there are none.
 	Authority Authority
 	// Record takes down what is decided; nil where no one wants that.
@@ -98,6 +100,8 @@ type work struct {
 	*store.Tx
 	actor string
 	now   cluster.Time
+	// acting is the provisioner that calls; nil for anyone else.
+	acting *acting
 	// revision is that of the last record; 0 while nothing was recorded.
 	revision int64
 	// assigned are the hosts of which the jobs changed, or that are gone.
@@ -139,7 +143,7 @@ func (s *Service) update(ctx context.Context, actor string, fn func(w *work) err
 func (s *Service) add(ctx context.Context, actor string, fn func(w *work) error) error {
 	var w *work
 	err := s.store.Update(ctx, func(tx *store.Tx) error {
-		w = &work{Tx: tx, actor: actor, now: s.now()}
+		w = &work{Tx: tx, actor: actor, now: s.now(), acting: actingOf(ctx)}
 		if err := fn(w); err != nil {
 			return err
 		}

@@ -239,7 +239,9 @@ func (w *twin) takes(activity string, args []any) time.Duration {
 func (w *twin) register() {
 	r := registry{h: w.h}
 	worker.RegisterWorkflows(r)
-	worker.RegisterController(r, &activities.Controller{Ledger: twinBooks{w}, Catalog: twinBooks{w}}, &activities.Starter{Workflows: twinStarts{w}})
+	updates := &activities.Controller{Ledger: twinBooks{w}, Catalog: twinBooks{w}}
+	worker.RegisterController(r, updates, &activities.Starter{Workflows: twinStarts{w}})
+	worker.RegisterUpdates(r, updates)
 	w.h.RegisterActivity(func(ctx context.Context, in activities.SurveyIn) (activities.Survey, error) {
 		return w.provider(in.Provider).Survey(ctx, in)
 	}, activities.ProviderSurvey)

@@ -208,7 +208,9 @@ func (w *world) register() {
 	} else {
 		worker.RegisterWorkflows(r)
 	}
-	worker.RegisterController(r, &activities.Controller{Ledger: books{w}, Catalog: books{w}}, &activities.Starter{Workflows: starts{w}})
+	updates := &activities.Controller{Ledger: books{w}, Catalog: books{w}}
+	worker.RegisterController(r, updates, &activities.Starter{Workflows: starts{w}})
+	worker.RegisterUpdates(r, updates)
 	// In production each provider's activities have a task queue; here there is one for all.
 	w.h.RegisterActivity(func(ctx context.Context, in activities.SurveyIn) (activities.Survey, error) {
 		return w.provider(in.Provider).Survey(ctx, in)

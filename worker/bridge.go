@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,12 +33,15 @@ type bridge struct {
 	controller *api.Client
 	starter    *starter.Client
 	providers  []Provider
+	leases     *tender
 	log        *slog.Logger
 
 	// revision is that of the last change that was told, and missed tells that
 	// there may be some before it that were not.
 	revision int64
 	missed   bool
+	// got is told of new leases: their providers' stories are made sure of.
+	got chan struct{}
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -48,7 +50,15 @@ type bridge struct {
 func newBridge(options Options, s *starter.Client) *bridge {
 	return &bridge{
 		controller: options.Controller, starter: s, providers: options.Providers,
-		log: options.Log, done: make(chan struct{}),
+		log: options.Log, got: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+}
+
+// gotLease has the stories of a provider made sure of, for which another may have acted.
+func (b *bridge) gotLease() {
+	select {
+	case b.got <- struct{}{}:
+	default:
 	}
 }
 
@@ -96,7 +106,11 @@ func (b *bridge) watch(ctx context.Context) error {
 		return err
 	}
 	for again := time.Now().Add(ensureEvery); time.Now().Before(again); {
-		changes, err := b.controller.Changes(ctx, b.revision, watchFor)
+		changes, got, err := b.await(ctx)
+		if got {
+			b.missed = true
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -108,10 +122,32 @@ func (b *bridge) watch(ctx context.Context) error {
 	return nil
 }
 
-// ensure makes sure that the story of every provider, and of every open loan and
+// await waits for changes, or for a lease that was got meanwhile.
+func (b *bridge) await(ctx context.Context) (changes api.Changes, got bool, err error) {
+	wait, stop := context.WithCancel(ctx)
+	defer stop()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		changes, err = b.controller.Changes(wait, b.revision, watchFor)
+	}()
+	select {
+	case <-b.got:
+		stop()
+		<-answered
+		return changes, true, nil
+	case <-answered:
+		return changes, false, err
+	}
+}
+
+// ensure makes sure that the story of every provider acted for, and of every open loan and
 // host, runs.
 func (b *bridge) ensure(ctx context.Context) error {
 	for _, p := range b.providers {
+		if !b.owns(p.Name) {
+			continue
+		}
 		story := workflows.Provider{Name: p.Name, SurveyEvery: p.SurveyEvery, Hosts: workflows.ProviderHosts{OrphanGrace: p.OrphanGrace}}
 		if err := b.starter.StartProvider(ctx, story); err != nil {
 			return err
@@ -171,9 +207,8 @@ func (b *bridge) ensureHosts(ctx context.Context) error {
 	return nil
 }
 
-func (b *bridge) owns(provider string) bool {
-	return slices.ContainsFunc(b.providers, func(p Provider) bool { return p.Name == provider })
-}
+// owns tells whether the stories of a provider are this provisioner's to tell.
+func (b *bridge) owns(provider string) bool { return b.leases.Holds(provider) }
 
 // tell tells hosts what the cluster saw of them, and wakes the providers of whom
 // other tokens or hosts are wanted than before, or who have more to give, once each.
@@ -181,6 +216,8 @@ func (b *bridge) tell(ctx context.Context, changes []api.Change) error {
 	news := map[string]bool{} // by provider: whether what it can give changed
 	for _, c := range changes {
 		switch {
+		case c.Kind == api.KindLease:
+			b.leases.Kick()
 		case c.Kind == api.KindDemand:
 			if _, more := news[c.Subject]; !more {
 				news[c.Subject] = false
@@ -194,7 +231,7 @@ func (b *bridge) tell(ctx context.Context, changes []api.Change) error {
 	told := false
 	for _, p := range b.providers {
 		changed, some := news[p.Name]
-		if !some {
+		if !some || !b.owns(p.Name) {
 			continue
 		}
 		tell := b.starter.TellDemand

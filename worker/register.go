@@ -16,15 +16,21 @@ func RegisterWorkflows(w worker.WorkflowRegistry) {
 	w.RegisterWorkflowWithOptions(workflows.ProviderWorkflow, workflow.RegisterOptions{Name: workflows.ProviderName})
 }
 
-// RegisterController registers the activities that update the controller and
-// start loans.
+// RegisterController registers the activities that ask the controller and start
+// loans and hosts. They need no lease.
 func RegisterController(w worker.ActivityRegistry, c *activities.Controller, s *activities.Starter) {
+	register(w, map[string]any{
+		activities.ControllerView: c.View, activities.StarterLoan: s.StartLoan, activities.StarterHosts: s.StartHosts,
+	})
+}
+
+// RegisterUpdates registers the changes that the controller is told of for one provider.
+func RegisterUpdates(w worker.ActivityRegistry, c *activities.Controller) {
 	register(w, map[string]any{
 		activities.LedgerIntend: c.Intend, activities.LedgerCommit: c.Commit, activities.LedgerRefuse: c.Refuse,
 		activities.LedgerFence: c.Fence, activities.LedgerRecall: c.Recall, activities.LedgerConfirm: c.Confirm,
 		activities.LedgerHost:        c.WriteHost,
-		activities.ControllerPublish: c.Publish, activities.ControllerView: c.View, activities.ControllerStray: c.Stray,
-		activities.StarterLoan: s.StartLoan, activities.StarterHosts: s.StartHosts,
+		activities.ControllerPublish: c.Publish, activities.ControllerStray: c.Stray,
 	})
 }
 

@@ -58,6 +58,7 @@ func constants(t *testing.T, path string) (values []string) {
 func TestEveryActivityIsRegisteredUnderItsName(t *testing.T) {
 	var registered names
 	RegisterController(&registered, &activities.Controller{}, &activities.Starter{})
+	RegisterUpdates(&registered, &activities.Controller{})
 	RegisterProvider(&registered, &activities.Provider{})
 	want := constants(t, "../activities/doc.go")
 	slices.Sort(registered.of)

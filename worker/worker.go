@@ -1,20 +1,24 @@
 // Package worker is the provisioner: the daemon that runs the workflows and,
-// for its providers, their scripts. It is wired by fx.
+// for the providers of which it holds the lease, their scripts. It is wired by fx.
 //
-// It polls a task queue per kind of work (workflows, controller updates, one
-// for each provider's scripts), and bridges the controller to the workflows:
-// changed demand wakes the provider's story, and an open loan whose story is
-// gone gets it back.
+// It polls task queues by pools: the workflows; what asks the controller; and for
+// each provider of its own its scripts and the changes that the controller is
+// told of. It gets leases and keeps them, ends what it does for a provider before
+// its lease ends, and bridges the controller to the workflows: changed demand
+// wakes the provider's story, and an open loan whose story is gone gets it back.
 package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/client"
 	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 	"go.uber.org/fx"
 
 	"xce.internal/elastic/activities"
@@ -32,11 +36,20 @@ type Options struct {
 	// authority, as hosts are told.
 	Address      string
 	AuthorityPEM []byte
-	Providers    []Provider
-	Log          *slog.Logger
+	// Pools say what work it takes; Providers are those of Pools.Providers, and
+	// Prefers those for which it should rather act than others.
+	Pools     Pools
+	Providers []Provider
+	Prefers   []string
+	// Health is where it says whether it is well, as in 127.0.0.1:7401; empty for nowhere.
+	Health string
+	// Build names this build of the workflows, where Temporal routes them by it;
+	// empty where it does not.
+	Build string
+	Log   *slog.Logger
 }
 
-// Provider is a provider whose scripts this provisioner runs.
+// Provider is a provider for which this provisioner may act.
 type Provider struct {
 	Name        string
 	Script      activities.Script
@@ -45,18 +58,30 @@ type Provider struct {
 	OrphanGrace cluster.Duration
 }
 
-// stopTimeout lets running activities end when the worker stops.
-const stopTimeout = 10 * time.Second
+const (
+	// drainWithin lets running activities end when a worker stops. Scripts that take
+	// longer are ended; their outcome is then unknown, and settled by who acts next.
+	drainWithin = time.Minute
+	// StopWithin limits the stop of a provisioner, which ends what it does.
+	StopWithin = drainWithin + 30*time.Second
+)
 
 // Module wires a provisioner.
 func Module(options Options) fx.Option {
 	return fx.Module("provisioner",
 		fx.Supply(options),
-		fx.Provide(newTemporal, starter.New, newWorkers, newBridge),
-		fx.Invoke(func(lc fx.Lifecycle, ws workers, b *bridge) {
-			// fx stops in reverse: first the bridge, then the workers, last the connection.
+		fx.Provide(newTemporal, starter.New, newFatal, newWorkers, newTender, newBridge),
+		fx.Invoke(func(lc fx.Lifecycle, c client.Client, ws workers, t *tender, b *bridge) {
+			// fx stops in reverse: first the bridge, then what needs leases, then the other workers, last the connection.
 			lc.Append(fx.Hook{OnStart: ws.start, OnStop: ws.stop})
-			lc.Append(fx.Hook{OnStart: b.start, OnStop: b.stop})
+			if len(options.Providers) > 0 {
+				b.leases, t.changed = t, b.gotLease
+				lc.Append(t.hook())
+				lc.Append(fx.Hook{OnStart: b.start, OnStop: b.stop})
+			}
+			if options.Health != "" {
+				lc.Append(newHealth(options, c, t).hook())
+			}
 		}),
 	)
 }
@@ -103,23 +128,60 @@ func awaitTemporal(ctx context.Context, c client.Client, options Options) error 
 	}
 }
 
-// workers are the task queues that the provisioner polls.
-type workers []sdkworker.Worker
+// fatal ends the provisioner where one of its workers cannot go on.
+type fatal func(error)
 
-func newWorkers(options Options, temporal client.Client, loans *starter.Client, down fx.Shutdowner) workers {
-	fatal := func(err error) {
+func newFatal(options Options, down fx.Shutdowner) fatal {
+	return func(err error) {
 		options.Log.Error("worker stopped", "error", err)
 		_ = down.Shutdown(fx.ExitCode(1))
 	}
-	ws := workers{
-		workflowWorker(temporal, fatal),
-		controllerWorker(temporal, options.Controller, loans, fatal),
+}
+
+// workers poll the task queues that need no lease.
+type workers []sdkworker.Worker
+
+func newWorkers(options Options, temporal client.Client, stories *starter.Client, fatal fatal) (ws workers) {
+	if options.Pools.Workflows {
+		ws = append(ws, workflowWorker(temporal, options.Build, fatal))
 	}
-	hosts := joins{controller: options.Controller, address: options.Address, authority: string(options.AuthorityPEM)}
-	for _, p := range options.Providers {
-		ws = append(ws, providerWorker(temporal, p, hosts, fatal))
+	if options.Pools.Controller {
+		ws = append(ws, controllerWorker(temporal, options.Controller, stories, fatal))
 	}
 	return ws
+}
+
+func newTender(options Options, temporal client.Client, fatal fatal) *tender {
+	t := &tender{
+		controller: options.Controller, instance: rand.Text(), owns: options.Pools.Providers, prefers: options.Prefers, log: options.Log,
+		changed: func() {}, kick: make(chan struct{}, 1), posts: map[string]*manned{}, life: firstLife,
+	}
+	t.man = func(lease *held) (post, error) {
+		i := slices.IndexFunc(options.Providers, func(p Provider) bool { return p.Name == lease.Provider })
+		return manProvider(options, temporal, options.Providers[i], lease, fatal)
+	}
+	return t
+}
+
+// hook runs the tender as long as the provisioner runs.
+func (t *tender) hook() fx.Hook {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	return fx.Hook{
+		OnStart: func(context.Context) error {
+			go func() {
+				defer close(done)
+				t.run(ctx)
+			}()
+			return nil
+		},
+		OnStop: func(stop context.Context) error {
+			cancel()
+			<-done
+			t.finish(stop)
+			return nil
+		},
+	}
 }
 
 func (ws workers) start(context.Context) error {
@@ -138,33 +200,36 @@ func (ws workers) stop(context.Context) error {
 	return nil
 }
 
-func workerOptions(fatal func(error)) sdkworker.Options {
+func workerOptions(fatal fatal) sdkworker.Options {
 	return sdkworker.Options{
-		DisableRegistrationAliasing: true, WorkerStopTimeout: stopTimeout, OnFatalError: fatal,
+		DisableRegistrationAliasing: true, WorkerStopTimeout: drainWithin, OnFatalError: fatal,
 		WorkflowPanicPolicy: sdkworker.BlockWorkflow, MaxConcurrentWorkflowTaskExecutionSize: 50, MaxConcurrentActivityExecutionSize: 50,
 	}
 }
 
-func workflowWorker(temporal client.Client, fatal func(error)) sdkworker.Worker {
+// deployment is the name under which Temporal knows the builds of the workflows.
+const deployment = "xce-elastic"
+
+func workflowWorker(temporal client.Client, build string, fatal fatal) sdkworker.Worker {
 	options := workerOptions(fatal)
 	options.LocalActivityWorkerOnly = true
+	if build != "" {
+		options.DeploymentOptions = sdkworker.DeploymentOptions{
+			UseVersioning: true, Version: sdkworker.WorkerDeploymentVersion{DeploymentName: deployment, BuildID: build},
+			// Stories live for months, and take a newer build's code at their next step: what
+			// it does in another order asks workflow.GetVersion.
+			DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,
+		}
+	}
 	w := sdkworker.New(temporal, workflows.QueueWorkflows, options)
 	RegisterWorkflows(w)
 	return w
 }
 
-func controllerWorker(temporal client.Client, controller *api.Client, loans *starter.Client, fatal func(error)) sdkworker.Worker {
+func controllerWorker(temporal client.Client, controller *api.Client, stories *starter.Client, fatal fatal) sdkworker.Worker {
 	options := workerOptions(fatal)
 	options.DisableWorkflowWorker = true
 	w := sdkworker.New(temporal, workflows.QueueController, options)
-	RegisterController(w, &activities.Controller{Ledger: controller, Catalog: controller}, &activities.Starter{Workflows: loans})
-	return w
-}
-
-func providerWorker(temporal client.Client, p Provider, hosts activities.Hosts, fatal func(error)) sdkworker.Worker {
-	options := workerOptions(fatal)
-	options.DisableWorkflowWorker = true
-	w := sdkworker.New(temporal, workflows.QueueProvider(p.Name), options)
-	RegisterProvider(w, &activities.Provider{Script: p.Script, Hosts: hosts})
+	RegisterController(w, &activities.Controller{Ledger: controller, Catalog: controller}, &activities.Starter{Workflows: stories})
 	return w
 }

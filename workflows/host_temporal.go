@@ -16,7 +16,7 @@ type hostBinding struct{ deal }
 // HostWorkflow runs a host's story.
 func HostWorkflow(ctx workflow.Context, h Host) error {
 	ctx = uncancelled(ctx)
-	b := &hostBinding{deal{binding{ctx: ctx}}}
+	b := &hostBinding{deal{binding{ctx: ctx, provider: h.Request.Provider}}}
 	source(&b.binding, SignalJoined, func(j HostJoined) Message { return Message{Joined: &j} })
 	source(&b.binding, SignalEmptied, func(struct{}) Message { return Message{Emptied: true} })
 	source(&b.binding, SignalHealth, func(health HostHealth) Message { return Message{Health: &health} })
@@ -57,7 +57,7 @@ func (h *Host) tooLate(m Message) {
 }
 
 func (b *hostBinding) WriteHost(in api.WriteHost) api.HostWritten {
-	return mustRun[api.HostWritten](b.ctx, controllerOptions(writeWords(in)), activities.LedgerHost, in)
+	return mustRun[api.HostWritten](b.ctx, b.change(writeWords(in)), activities.LedgerHost, in)
 }
 
 // writeWords says in a line what a write is.

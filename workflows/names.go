@@ -53,14 +53,20 @@ const (
 	QueryState = "state"
 )
 
-// Task queues.
+// Task queues. Any provisioner polls these.
 const (
-	QueueWorkflows  = "xce-workflows"
+	QueueWorkflows = "xce-workflows"
+	// QueueController is for what asks the controller, and starts workflows.
 	QueueController = "xce-controller"
 )
 
-// QueueProvider is the task queue of one provider's scripts.
+// QueueProvider is the task queue of one provider's scripts. Who holds the
+// provider's lease polls it, and no one else.
 func QueueProvider(provider string) string { return "xce-provider-" + provider }
+
+// QueueUpdates is the task queue of the changes that the controller is told of
+// for one provider. Who holds the provider's lease polls it, and no one else.
+func QueueUpdates(provider string) string { return QueueController + "-" + provider }
 
 // ProviderID is the workflow id of a provider.
 func ProviderID(provider string) string { return "provider/" + provider }

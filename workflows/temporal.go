@@ -25,8 +25,10 @@ const (
 // binding is Env over a Temporal workflow. One coroutine, the story's, owns the
 // signal channels, so that none is lost when the workflow continues as new.
 type binding struct {
-	ctx   workflow.Context
-	inbox []Message
+	ctx workflow.Context
+	// provider is for whom the story acts.
+	provider string
+	inbox    []Message
 	// sources take one message each out of a signal channel, if there is one.
 	sources []func() (Message, bool)
 	shown   Summary
@@ -112,14 +114,22 @@ func (b *binding) Show(words func() Summary) {
 	b.shown = s
 }
 
-// controllerOptions: an update of the controller is repeated until it is
-// there. The controller's "no" is an answer, so every error is a fault that
-// passes, or that an operator mends.
+// controllerOptions: what asks the controller is repeated until it is answered.
+// The controller's "no" is an answer, so every error is a fault that passes, or
+// that an operator mends.
 func controllerOptions(summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue: QueueController, Summary: summary, StartToCloseTimeout: 20 * time.Second,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
 	}
+}
+
+// change are the options of a change of what is the provider's: it is made by
+// whoever holds the provider's lease.
+func (b *binding) change(summary string) workflow.ActivityOptions {
+	options := controllerOptions(summary)
+	options.TaskQueue = QueueUpdates(b.provider)
+	return options
 }
 
 // providerOptions: a script is run once. A run of which no answer came has the
@@ -236,7 +246,7 @@ type loanBinding struct{ deal }
 // LoanWorkflow runs a loan's story.
 func LoanWorkflow(ctx workflow.Context, l Loan) error {
 	ctx = uncancelled(ctx)
-	b := &loanBinding{deal{binding{ctx: ctx}}}
+	b := &loanBinding{deal{binding{ctx: ctx, provider: l.Request.Provider}}}
 	source(&b.binding, SignalRecalled, func(r Recalled) Message { return Message{Recalled: &r} })
 	source(&b.binding, SignalCheck, func(struct{}) Message { return Message{Check: true} })
 	if err := workflow.SetQueryHandler(ctx, QueryLoan, func() (Loan, error) { return l, nil }); err != nil {
@@ -271,7 +281,7 @@ func (l *Loan) tooLate(m Message) {
 }
 
 func (b *loanBinding) ledger(name, summary string, in any) api.Written {
-	return mustRun[api.Written](b.ctx, controllerOptions(summary), name, in)
+	return mustRun[api.Written](b.ctx, b.change(summary), name, in)
 }
 
 func (b *loanBinding) Intend(in api.IntendLoan) api.Written {
@@ -307,15 +317,12 @@ func (b *loanBinding) TellProvider(provider string, m Message) {
 }
 
 // providerBinding is ProviderEnv over a Temporal workflow.
-type providerBinding struct {
-	binding
-	name string
-}
+type providerBinding struct{ binding }
 
 // ProviderWorkflow runs a provider's story. It never ends.
 func ProviderWorkflow(ctx workflow.Context, p Provider) error {
 	ctx = uncancelled(ctx)
-	b := &providerBinding{binding{ctx: ctx}, p.Name}
+	b := &providerBinding{binding{ctx: ctx, provider: p.Name}}
 	source(&b.binding, SignalDemand, func(struct{}) Message { return Message{Demand: true} })
 	source(&b.binding, SignalBelieve, func(struct{}) Message { return Message{Believe: true} })
 	source(&b.binding, SignalCatalogChanged, func(c Changed) Message { return Message{Changed: &c} })
@@ -327,7 +334,7 @@ func ProviderWorkflow(ctx workflow.Context, p Provider) error {
 }
 
 func (b *providerBinding) Survey(in activities.SurveyIn) activities.Survey {
-	return script(b.ctx, b.name, activities.ProviderSurvey, "what it offers and lends", in, func(o providers.Outcome) activities.Survey {
+	return script(b.ctx, b.provider, activities.ProviderSurvey, "what it offers and lends", in, func(o providers.Outcome) activities.Survey {
 		return activities.Survey{Describe: o, List: o}
 	})
 }
@@ -335,15 +342,15 @@ func (b *providerBinding) Survey(in activities.SurveyIn) activities.Survey {
 func (b *providerBinding) Return(in activities.GiveBack) activities.Grant { return b.giveBack(in) }
 
 func (b *providerBinding) Publish(c api.Catalog) {
-	mustRun[struct{}](b.ctx, controllerOptions("publish the catalog"), activities.ControllerPublish, b.name, c)
+	mustRun[struct{}](b.ctx, b.change("publish the catalog"), activities.ControllerPublish, b.provider, c)
 }
 
 func (b *providerBinding) View(ask []string) api.ProviderView {
-	return mustRun[api.ProviderView](b.ctx, controllerOptions("read demand and loans"), activities.ControllerView, activities.View{Provider: b.name, Ask: ask})
+	return mustRun[api.ProviderView](b.ctx, controllerOptions("read demand and loans"), activities.ControllerView, activities.View{Provider: b.provider, Ask: ask})
 }
 
 func (b *providerBinding) ReportStray(s api.Stray) {
-	mustRun[struct{}](b.ctx, controllerOptions("report a stray"), activities.ControllerStray, s)
+	mustRun[struct{}](b.ctx, b.change("report a stray"), activities.ControllerStray, s)
 }
 
 func (b *providerBinding) StartHosts(rs []cluster.HostRequest) {

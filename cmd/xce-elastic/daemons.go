@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,7 +72,7 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 	defer func() { err = errors.Join(err, st.Close()) }()
 	settings := controller.Config{
 		Cluster: c.Cluster.Name, SessionInterval: c.Cluster.SessionInterval, Resources: c.Resources, Providers: c.ProviderNames(),
-		Policy: c.Policy, Thresholds: c.Thresholds, Hosts: c.Hosts,
+		Policy: c.Policy, Thresholds: c.Thresholds, Hosts: c.Hosts, Leases: c.Leases,
 	}
 	if c.Controller.CAKey != "" {
 		if settings.Authority, err = pki.LoadAuthority(c.Controller.TLS.CA, c.Controller.CAKey); err != nil {
@@ -113,18 +114,19 @@ func newWorker() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "worker", Short: "Run the provisioner", Args: cobra.NoArgs,
 		Long: "Run the provisioner: the Temporal workers that run the workflows and, for the configured providers, their scripts.\n" +
-			"Of several provisioners, one should run the scripts of a provider; --scripts says which.",
+			"Of several provisioners, one at a time acts for a provider: the one that holds its lease, which the controller gives.",
 	}
-	scripts := cmd.Flags().StringSlice("scripts", nil, "run only these providers' scripts; --scripts= runs none (default all)")
+	flags := cmd.Flags()
+	pools := flags.StringSlice("pools", nil, "work to take: workflows, controller, provider:NAME or provider:* (default those of provisioner.pools, or all)")
+	prefers := flags.StringSlice("prefers", nil, "providers for which this provisioner should rather act than others (default those of provisioner.prefers)")
+	flags.String("provisioner.health", "", "address and port to answer health checks at")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := load(cmd)
 		if err != nil {
 			return err
 		}
-		if cmd.Flags().Changed("scripts") {
-			if err := c.OnlyProviders(*scripts); err != nil {
-				return fmt.Errorf("--scripts: %w", err)
-			}
+		if err := c.Provisioner.Override(*pools, *prefers, c.ProviderNames()); err != nil {
+			return err
 		}
 		return runWorker(cmd.Context(), c, logger(c))
 	}
@@ -139,9 +141,6 @@ func scriptOf(p config.Provider, log *slog.Logger) (activities.Script, error) {
 	return providers.NewRunner(p.Spec(), log)
 }
 
-// stopWithin limits the provisioner's stop, which waits for scripts.
-const stopWithin = 30 * time.Second
-
 func runWorker(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	temporal, err := temporalOptions(c, log)
 	if err != nil {
@@ -155,8 +154,18 @@ func runWorker(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("peer.ca: %w", err)
 	}
-	options := worker.Options{Temporal: temporal, Controller: client, Address: c.Controller.Address, AuthorityPEM: authority, Log: log}
+	pools, _ := worker.ReadPools(c.Provisioner.Pools, c.ProviderNames()) // validated
+	options := worker.Options{
+		Temporal: temporal, Controller: client, Address: c.Controller.Address, AuthorityPEM: authority,
+		Pools: pools, Prefers: c.Provisioner.Prefers, Health: c.Provisioner.Health, Log: log,
+	}
+	if c.Temporal.Versioning {
+		options.Build = version
+	}
 	for _, p := range c.Providers {
+		if !slices.Contains(pools.Providers, p.Name) {
+			continue
+		}
 		script, err := scriptOf(p, log)
 		if err != nil {
 			return err
@@ -164,7 +173,7 @@ func runWorker(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		options.Providers = append(options.Providers, worker.Provider{Name: p.Name, Script: script, SurveyEvery: p.SurveyEvery, OrphanGrace: p.OrphanGrace})
 	}
 	app := fx.New(
-		worker.Module(options), fx.StopTimeout(stopWithin),
+		worker.Module(options), fx.StopTimeout(worker.StopWithin),
 		fx.WithLogger(func() fxevent.Logger {
 			l := &fxevent.SlogLogger{Logger: log}
 			l.UseLogLevel(slog.LevelDebug)
@@ -177,14 +186,14 @@ func runWorker(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err := app.Start(ctx); err != nil {
 		return err
 	}
-	log.Info("provisioner works", "temporal", temporal.HostPort, "namespace", temporal.Namespace, "providers", c.ProviderNames())
+	log.Info("provisioner works", "temporal", temporal.HostPort, "namespace", temporal.Namespace, "pools", c.Provisioner.Pools)
 	failed := false
 	select {
 	case <-ctx.Done():
 	case signal := <-app.Wait():
 		failed = signal.ExitCode != 0
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), worker.StopWithin)
 	defer cancel()
 	if err := app.Stop(stop); err != nil {
 		return fmt.Errorf("stop the provisioner: %w", err)

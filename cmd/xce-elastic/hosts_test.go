@@ -32,7 +32,7 @@ func newFarm(t *testing.T, n int) *farm {
 	f := &farm{Controller: controllertest.Open(t, store.Memory, config), t: t, steps: map[string]int64{}}
 	f.Serve()
 	configure(t, f.Controller, api.Admin)
-	f.cloud = f.Client(api.Provisioner, "p")
+	f.cloud = f.Provisioner("p", "cloud")
 	f.join("h1", 2)
 	f.publish(small())
 	for range n {
@@ -217,7 +217,7 @@ func TestListsWithoutAnythingInThemAreSaidAndNeverNull(t *testing.T) {
 
 func TestTheCatalogIsShownWithWhatWasLearned(t *testing.T) {
 	f := newFarm(t, 6)
-	f.must(f.cloud.PublishCatalog(t.Context(), "pool", api.Catalog{Offers: []cluster.Offer{{Resource: "vcs", Headroom: 4, MaxOpen: 1, Price: 250_000}}, Observations: []cluster.Observation{}}))
+	f.must(f.Provisioner("q", "pool").PublishCatalog(t.Context(), "pool", api.Catalog{Offers: []cluster.Offer{{Resource: "vcs", Headroom: 4, MaxOpen: 1, Price: 250_000}}, Observations: []cluster.Observation{}}))
 	for n := range 2 {
 		f.expect(n + 1)
 		f.join(fmt.Sprintf("m%d", n+1), 12)

@@ -44,7 +44,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newDev(), newController(), newWorker(), newAgent(),
 		newSubmit(), newJobs(), newStatus(), newDemand(), newIdle(), newSession(), newSnapshot(), newLoans(), newReturn(), newExplain(), newOwned(),
-		newHosts(), newHost(), newTemplates(), newCatalog(), newChanges(),
+		newLeases(), newHosts(), newHost(), newTemplates(), newCatalog(), newChanges(),
 		newTrace(), newSimulate(),
 		provider, newConfig(), newCert(), newVersion(),
 	)

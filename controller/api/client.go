@@ -23,6 +23,8 @@ import (
 type Client struct {
 	base string
 	http *http.Client
+	// claim is the lease under which it makes changes; none by default.
+	claim Claim
 }
 
 // reachWithin is how long a controller may take to answer at all; a call itself
@@ -41,6 +43,13 @@ func NewClient(address string, config *tls.Config) *Client {
 			HTTP2: &http.HTTP2Config{SendPingTimeout: reachWithin, PingTimeout: reachWithin},
 		}},
 	}
+}
+
+// Under answers a client over the same connections that makes changes under a lease.
+func (c *Client) Under(claim Claim) *Client {
+	under := *c
+	under.claim = claim
+	return &under
 }
 
 // Close closes connections that no call uses; the client can still be used.
@@ -67,11 +76,19 @@ func (e *Error) Error() string {
 }
 
 // Permanent tells whether the same call can never succeed: the controller
-// understood it and said no. Everything else may be retried.
+// understood it and said no. Everything else may be retried, if need be by
+// whoever holds the lease now.
 func Permanent(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && !e.Foreign && e.Status >= 400 && e.Status < 500 &&
-		e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests
+		e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests && !LeaseLost(err)
+}
+
+// LeaseLost tells whether the call was refused because the caller does not hold
+// the lease that it acts under.
+func LeaseLost(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && !e.Foreign && e.Status == http.StatusPreconditionFailed
 }
 
 // call does one request; in and out may be nil.
@@ -94,6 +111,9 @@ func (c *Client) call(ctx context.Context, r Route, path string, query url.Value
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.claim != (Claim{}) {
+		req.Header.Set(LeaseHeader, c.claim.String())
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -289,6 +309,23 @@ func (c *Client) Catalog(ctx context.Context) (CatalogView, error) {
 // RetryProvider forgets a provider's refusals.
 func (c *Client) RetryProvider(ctx context.Context, provider string) error {
 	return c.call(ctx, PostRetry, fill(PostRetry.Path, "{provider}", provider), nil, nil, nil)
+}
+
+// TendLeases says that a provisioner is there, and answers what it holds.
+func (c *Client) TendLeases(ctx context.Context, in TendLeases) (Tended, error) {
+	var t Tended
+	return t, c.call(ctx, PostTend, PostTend.Path, nil, in, &t)
+}
+
+// Leases answers who is there and who holds what.
+func (c *Client) Leases(ctx context.Context) (Leases, error) {
+	var l Leases
+	return l, c.call(ctx, GetLeases, GetLeases.Path, nil, nil, &l)
+}
+
+// MoveLease has a provider's lease go to a provisioner.
+func (c *Client) MoveLease(ctx context.Context, provider string, in MoveLease) error {
+	return c.call(ctx, PostMove, fill(PostMove.Path, "{provider}", provider), nil, in, nil)
 }
 
 // JoinWithToken joins as an elastic host, for which no certificate is needed yet.

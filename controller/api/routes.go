@@ -72,6 +72,10 @@ var (
 	GetCatalog    = Route{"catalog", http.MethodGet, "/v1/catalog", "What providers can give now, and what is left alone until when", readers}
 	PostRetry     = Route{"provider-retry", http.MethodPost, "/v1/providers/{provider}/retry", "Forget a provider's refusals, so that it is asked again at once", []Role{Admin}}
 
+	PostTend  = Route{"tend-leases", http.MethodPost, "/v1/leases", "Say that a provisioner is there; answers which leases it holds", []Role{Provisioner}}
+	GetLeases = Route{"leases", http.MethodGet, "/v1/leases", "Which provisioners are there, and which acts for which provider", readers}
+	PostMove  = Route{"lease-move", http.MethodPost, "/v1/leases/{provider}/move", "Have a provider's lease go to a provisioner", []Role{Admin}}
+
 	// PostJoin is open to callers without a certificate: the token is what lets them in.
 	PostJoin = Route{"join-with-token", http.MethodPost, "/v1/join", "Join with a one-time token, and get a certificate", []Role{Anyone}}
 
@@ -86,5 +90,6 @@ var Routes = []Route{
 	PutCatalog, GetProviderView, ReportStray,
 	LoanIntend, LoanCommit, LoanRefuse, LoanFence, LoanRecall, LoanConfirm,
 	HostWrite, PostJoinToken, GetMachines, GetHosts, GetCatalog, PostRetry, PostJoin,
+	PostTend, GetLeases, PostMove,
 	PutHost, GetAssignments, PostJobEnd,
 }

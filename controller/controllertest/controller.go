@@ -57,10 +57,16 @@ func Open(tb testing.TB, state string, config controller.Config) *Controller {
 	return c
 }
 
+// forGood is longer than any test's clock goes.
+const forGood = 200 * 366 * 24 * cluster.Hour
+
 // Reopen opens the state with a configuration, as a controller does that is
 // started (again). A configuration that is refused leaves nothing open.
 func (c *Controller) Reopen(config controller.Config) error {
 	c.Stop()
+	if config.Leases == (cluster.LeaseRules{}) {
+		config.Leases.TimeToLive = forGood
+	}
 	st, err := store.Open(context.Background(), c.State)
 	if err != nil {
 		return err
@@ -172,12 +178,37 @@ func (c *Controller) TLS(role api.Role, name string) *tls.Config {
 	return config
 }
 
-// Client answers a client of a peer of the cluster.
+// Client answers a client of a peer of the cluster. A provisioner acts for the
+// first of the configuration's providers.
 func (c *Controller) Client(role api.Role, name string) *api.Client {
 	c.TB.Helper()
+	if role == api.Provisioner && len(c.Config.Providers) > 0 {
+		return c.Provisioner(name, c.Config.Providers[0])
+	}
+	return c.client(role, name)
+}
+
+func (c *Controller) client(role api.Role, name string) *api.Client {
 	client := api.NewClient("https://"+c.Address, c.TLS(role, name))
 	c.clients = append(c.clients, client)
 	return client
+}
+
+// Provisioner answers a client of a provisioner that acts for a provider.
+func (c *Controller) Provisioner(name, provider string) *api.Client {
+	c.TB.Helper()
+	client := c.client(api.Provisioner, name)
+	tended, err := client.TendLeases(context.Background(), api.TendLeases{Instance: name, Owns: []string{provider}})
+	if err != nil {
+		c.TB.Fatal(err)
+	}
+	for _, l := range tended.Leases {
+		if l.Provider == provider {
+			return client.Under(api.Claim{Provider: provider, Epoch: l.Epoch})
+		}
+	}
+	c.TB.Fatalf("%s did not get the lease of %s", name, provider)
+	return nil
 }
 
 // Session runs one session.

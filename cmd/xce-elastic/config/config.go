@@ -19,6 +19,7 @@ import (
 	"xce.internal/elastic/scheduling"
 	"xce.internal/elastic/scheduling/snapshot"
 	"xce.internal/elastic/simulation"
+	"xce.internal/elastic/worker"
 	"xce.internal/elastic/workflows"
 )
 
@@ -32,9 +33,12 @@ type Config struct {
 	Providers  []Provider               `json:"providers"`
 	Controller Controller               `json:"controller"`
 	Peer       TLS                      `json:"peer"`
-	Temporal   Temporal                 `json:"temporal"`
-	Agent      Agent                    `json:"agent"`
-	Log        Log                      `json:"log"`
+	// Leases say for how long a provisioner acts for a provider without being heard of.
+	Leases      cluster.LeaseRules `json:"leases"`
+	Provisioner Provisioner        `json:"provisioner"`
+	Temporal    Temporal           `json:"temporal"`
+	Agent       Agent              `json:"agent"`
+	Log         Log                `json:"log"`
 	// Simulation stands in for the world where the cluster is simulated.
 	Simulation simulation.Settings `json:"simulation"`
 
@@ -92,6 +96,9 @@ func (t TLS) Files() pki.Files { return pki.Files(t) }
 type Temporal struct {
 	Address   string `json:"address"`
 	Namespace string `json:"namespace"`
+	// Versioning has Temporal route workflows by the program's build, so that a new
+	// one is tried on a part of them first.
+	Versioning bool `json:"versioning"`
 }
 
 // Agent is this machine as a host.
@@ -112,7 +119,10 @@ type Log struct {
 	Format string `json:"format"`
 }
 
-var rules = cluster.DefaultHostRules()
+var (
+	rules  = cluster.DefaultHostRules()
+	leases = cluster.DefaultLeaseRules()
+)
 
 // defaults are the values of keys that are set nowhere; every key that an
 // environment variable can set must be here.
@@ -121,7 +131,8 @@ var defaults = map[string]any{
 	"controller.listen": "127.0.0.1:7400", "controller.address": "https://127.0.0.1:7400", "controller.state": "controller.db",
 	"controller.ca_key": "", "controller.record": "", "controller.record_limit_mb": record.DefaultMost >> 20, "controller.tls.ca": "pki/ca.crt", "controller.tls.cert": "pki/controller.crt", "controller.tls.key": "pki/controller.key",
 	"peer.ca": "pki/ca.crt", "peer.cert": "pki/admin.crt", "peer.key": "pki/admin.key",
-	"temporal.address": "", "temporal.namespace": "",
+	"temporal.address": "", "temporal.namespace": "", "temporal.versioning": false,
+	"leases.time_to_live": leases.TimeToLive.String(), "leases.settle": leases.Settle.String(), "provisioner.health": "",
 	"policy.order": "fcfs", "policy.depth": 0,
 	"hosts.max": rules.Max, "hosts.idle_time": rules.IdleTime.String(), "hosts.join_within": rules.JoinWithin.String(),
 	"hosts.max_lifetime": rules.MaxLifetime.String(), "hosts.suspect_after": rules.SuspectAfter.String(), "hosts.lost_after": rules.LostAfter.String(),
@@ -142,6 +153,9 @@ const (
 // complete fills in what depends on the rest.
 func (c *Config) complete() {
 	base := filepath.Dir(c.file)
+	if len(c.Provisioner.Pools) == 0 {
+		c.Provisioner.Pools = worker.AllPools
+	}
 	for i := range c.Resources {
 		if r := &c.Resources[i]; r.UnitWeight == 0 {
 			r.UnitWeight = r.Weight()
@@ -214,6 +228,8 @@ func (c *Config) validate() cluster.Problems {
 		ps = append(ps, cluster.Problem{Path: "agent.memory_mb", What: fmt.Sprintf("%d is negative", c.Agent.MemoryMB), Remedy: "write 0 or a positive whole number"})
 	}
 	ps = append(ps, c.Hosts.Validate(c.Cluster.SessionInterval)...)
+	ps = append(ps, c.Leases.Validate("leases")...)
+	ps = append(ps, c.Provisioner.validate(c.ProviderNames())...)
 	_, faults := c.Agent.Capacity()
 	ps = append(ps, faults...)
 	ps = append(ps, snapshot.ValidatePolicy("policy", c.Policy)...)
@@ -312,17 +328,6 @@ func (c *Config) Shown() *Config {
 		shown.Providers[i].Environment = lines
 	}
 	return &shown
-}
-
-// OnlyProviders leaves the named providers, and refuses a name that is none.
-func (c *Config) OnlyProviders(names []string) error {
-	for _, name := range names {
-		if !slices.Contains(c.ProviderNames(), name) {
-			return fmt.Errorf("%q is not a provider; the configuration has %s", name, strings.Join(c.ProviderNames(), ", "))
-		}
-	}
-	c.Providers = slices.DeleteFunc(c.Providers, func(p Provider) bool { return !slices.Contains(names, p.Name) })
-	return nil
 }
 
 // Plugin answers what the adapter of a plug-in needs; false where there is none.

@@ -23,24 +23,20 @@ func TestValuesOfTheEnvironmentAreNotShown(t *testing.T) {
 	}
 }
 
-func TestOnlyTheNamedProvidersStay(t *testing.T) {
-	tests := []struct {
-		names, want []string
-		fault       string
-	}{
-		{names: []string{"pool-b"}, want: []string{"pool-b"}},
-		{names: []string{"pool-b", "pool-a"}, want: []string{"pool-a", "pool-b"}},
-		{names: []string{"pool-b", "pool-c"}, want: []string{"pool-a", "pool-b"}, fault: `"pool-c" is not a provider; the configuration has pool-a, pool-b`},
+func TestTheCommandLineGoesOverTheProvisionersLists(t *testing.T) {
+	names := two().ProviderNames()
+	p := Provisioner{Pools: []string{"workflows", "provider:*"}}
+	if err := p.Override(nil, []string{"pool-b"}, names); err != nil || len(p.Pools) != 2 || p.Prefers[0] != "pool-b" {
+		t.Errorf("prefers alone: %+v, %v", p, err)
 	}
-	for _, test := range tests {
-		c := two()
-		err := c.OnlyProviders(test.names)
-		if (err == nil) != (test.fault == "") || err != nil && err.Error() != test.fault {
-			t.Errorf("%q: got %v, want %q", test.names, err, test.fault)
-		}
-		if got := c.ProviderNames(); !slices.Equal(got, test.want) {
-			t.Errorf("%q leave %q, want %q", test.names, got, test.want)
-		}
+	if err := p.Override([]string{"provider:pool-b"}, nil, names); err != nil || len(p.Pools) != 1 {
+		t.Errorf("pools alone: %+v, %v", p, err)
+	}
+	if err := p.Override([]string{"provider:pool-a"}, nil, names); err == nil || !strings.Contains(err.Error(), `"pool-b" is no provider for which the pools let it act`) {
+		t.Errorf("what it prefers is not in its pools: %v", err)
+	}
+	if err := p.Override([]string{"provider:pool-c"}, nil, names); err == nil || !strings.Contains(err.Error(), `"pool-c" is not a provider; the configuration has pool-a, pool-b`) {
+		t.Errorf("a pool of no provider: %v", err)
 	}
 }
 

@@ -45,6 +45,8 @@ func exactly(from, to reflect.Value) (any, error) {
 		return duration(from)
 	case to.CanInt():
 		return wholeNumber(from)
+	case to.Kind() == reflect.Bool:
+		return truth(from)
 	case to.Kind() == reflect.String && from.Kind() != reflect.String:
 		return nil, wrong{"it is not text", "write text, in quotes where it looks like something else"}
 	case to.Kind() == reflect.Slice && from.Kind() != reflect.Slice:
@@ -76,6 +78,16 @@ func wholeNumber(from reflect.Value) (any, error) {
 		}
 	}
 	return nil, wrong{fmt.Sprintf("%v is not a whole number", from), "write a whole number"}
+}
+
+func truth(from reflect.Value) (any, error) {
+	switch fmt.Sprint(from) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return nil, wrong{fmt.Sprintf("%v is neither true nor false", from), "write true or false"}
 }
 
 // decodeProblems answers a problem for each value of the wrong kind.

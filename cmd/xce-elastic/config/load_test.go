@@ -68,8 +68,8 @@ func TestAFileIsRefusedWithLineKeyAndRemedy(t *testing.T) {
 
 		{"a misspelt key", "    owned: 4", "    ownd: 4", []string{`x.yaml:5: resources[0].ownd: there is no such key; did you mean "owned"?`}},
 		{"a key of another section", "  name: east", "  name: east\n  host: node1", []string{"x.yaml:3: cluster.host: there is no such key; remove it; known here are name, session_interval"}},
-		{"an unknown section", "cluster:", "slurm:\n  name: x\ncluster:", []string{"x.yaml:1: slurm: there is no such key; remove it; known here are agent, cluster, controller, hosts, log, peer, policy, providers, resources, simulation, temporal, thresholds"}},
-		{"a key with a dot", "cluster:", "log.level: debug\ncluster:", []string{"x.yaml:1: log.level: there is no such key; remove it; known here are agent, cluster, controller, hosts, log, peer, policy, providers, resources, simulation, temporal, thresholds"}},
+		{"an unknown section", "cluster:", "slurm:\n  name: x\ncluster:", []string{"x.yaml:1: slurm: there is no such key; remove it; known here are agent, cluster, controller, hosts, leases, log, peer, policy, providers, provisioner, resources, simulation, temporal, thresholds"}},
+		{"a key with a dot", "cluster:", "log.level: debug\ncluster:", []string{"x.yaml:1: log.level: there is no such key; remove it; known here are agent, cluster, controller, hosts, leases, log, peer, policy, providers, provisioner, resources, simulation, temporal, thresholds"}},
 		{"a key twice", "    owned: 4", "    owned: 4\n    owned: 5", []string{"x.yaml:6: resources[0].owned: it is set in line 5 already; set each key once"}},
 		{"a key twice, in other case", "  name: east", "  name: east\n  Name: west", []string{"x.yaml:3: cluster.name: it is set in line 2 already; set each key once"}},
 		{"a section twice", "providers:", "cluster:\n  name: west\nproviders:", []string{
@@ -309,6 +309,7 @@ func TestEveryKeyWithADefaultIsAKeyAndHasAVariable(t *testing.T) {
 				"cluster.session_interval": "1m", "agent.cpus": "3", "agent.memory_mb": "3", "policy.order": "easy", "policy.depth": "3", "log.level": "debug", "log.format": "json",
 				"hosts.max": "3", "hosts.idle_time": "1h", "hosts.join_within": "1h", "hosts.max_lifetime": "1h", "hosts.suspect_after": "1h", "hosts.lost_after": "1h", "hosts.halt.hosts": "7", "hosts.halt.percent": "7",
 				"controller.record_limit_mb": "77", "simulation.steps.controller": "7ms", "simulation.steps.news": "7ms", "simulation.steps.stop": "7s",
+				"leases.time_to_live": "7s", "leases.settle": "7s", "temporal.versioning": "true",
 			}[key]
 			if value == "" {
 				value = "some-value"

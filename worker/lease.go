@@ -1,0 +1,68 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"xce.internal/elastic/controller/api"
+)
+
+// errLeaseOver is why what is done under a lease is ended.
+var errLeaseOver = errors.New("the lease is over")
+
+// held is a lease as its holder has it: it is over unless it is renewed before.
+// Time is measured by the process's monotonic clock from before the lease was
+// asked for, so that it is over here before it is over for the controller.
+type held struct {
+	api.Claim
+	// over ends all that is done under the lease.
+	over context.Context
+	end  context.CancelCauseFunc
+
+	// running are the activities that are under way under it.
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	until time.Time
+	timer *time.Timer
+}
+
+func hold(claim api.Claim, until time.Time) *held {
+	over, end := context.WithCancelCause(context.Background())
+	h := &held{Claim: claim, over: over, end: end, until: until}
+	h.timer = time.AfterFunc(time.Until(until), h.lose)
+	return h
+}
+
+// lose ends the lease now.
+func (h *held) lose() { h.end(errLeaseOver) }
+
+// renew lets the lease last longer; it answers false where it is over already.
+func (h *held) renew(until time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.valid() {
+		return false
+	}
+	h.until = until
+	h.timer.Reset(time.Until(until))
+	return true
+}
+
+// Valid tells whether something may be begun under the lease. After the process
+// was stopped for a while it is right before any timer could be.
+func (h *held) Valid() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.valid()
+}
+
+func (h *held) valid() bool {
+	if time.Now().Before(h.until) {
+		return h.over.Err() == nil
+	}
+	h.lose()
+	return false
+}
