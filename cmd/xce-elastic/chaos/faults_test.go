@@ -206,9 +206,26 @@ func processesOf(folder string) map[int]string {
 }
 
 // heldBy answers what a process is in charge of now, as far as it can be told quickly.
-func (f *farm) heldBy(target string) []string {
-	if len(f.controllers) == 1 && target == f.controllers[0].name {
-		return []string{proof.Sessions}
+func (f *farm) heldBy(target string) (held []string) {
+	if f.processes[target] == nil {
+		return nil
 	}
-	return nil
+	for _, c := range f.controllers {
+		ctx, cancel := context.WithTimeout(f.t.Context(), 300*time.Millisecond)
+		leases, err := c.client.Leases(ctx)
+		cancel()
+		if err != nil {
+			continue
+		}
+		for _, l := range leases.Leases {
+			if l.Holder == target {
+				held = append(held, l.Provider)
+			}
+		}
+		break
+	}
+	if len(f.controllers) == 1 && target == f.controllers[0].name {
+		held = append(held, proof.Sessions)
+	}
+	return held
 }

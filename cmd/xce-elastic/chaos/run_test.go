@@ -144,7 +144,7 @@ func TestChaosFindsWhatIsSwitchedOff(t *testing.T) {
 	for _, broken := range []struct {
 		tag  string
 		want proof.Property
-	}{{"nointent", proof.Intent}, {"nofence", proof.Fence}} {
+	}{{"nointent", proof.Intent}, {"nofence", proof.Fence}, {"unfenced", proof.Epochs}} {
 		t.Run(broken.tag, func(t *testing.T) {
 			s := open(t, variant{tag: broken.tag})
 			for seed := uint64(1); seed <= mostSeeds; seed++ {
