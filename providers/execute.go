@@ -76,7 +76,9 @@ func (c Command) execute(ctx context.Context) Execution {
 	if err := cmd.Start(); err != nil {
 		return Execution{Exit: -1, Err: fmt.Errorf("%s not started: %w", c.Name, err)}
 	}
+	ended := watched(ctx, cmd.Process.Pid)
 	killed := waitGroup(ctx, cmd)
+	ended()
 	stderr.flush()
 	run := Execution{Stdout: stdout.text.Bytes(), Exit: cmd.ProcessState.ExitCode(), Elapsed: time.Since(begin)}
 	if killed || stdout.overflowed {

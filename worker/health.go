@@ -41,7 +41,7 @@ func ready(ctx context.Context, temporal client.Client, leases *tender) error {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	if _, err := temporal.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
-		return errors.New("Temporal does not answer")
+		return errors.New("no answer from Temporal")
 	}
 	if len(leases.owns) == 0 {
 		return nil

@@ -3,10 +3,12 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/providers"
 )
 
 // errLeaseOver is why what is done under a lease is ended.
@@ -18,8 +20,9 @@ var errLeaseOver = errors.New("the lease is over")
 type held struct {
 	api.Claim
 	// over ends all that is done under the lease.
-	over context.Context
-	end  context.CancelCauseFunc
+	over  context.Context
+	end   context.CancelCauseFunc
+	guard Guard
 
 	// running are the activities that are under way under it.
 	running sync.WaitGroup
@@ -29,11 +32,38 @@ type held struct {
 	timer *time.Timer
 }
 
-func hold(claim api.Claim, until time.Time) *held {
+func hold(claim api.Claim, until time.Time, guard Guard) *held {
 	over, end := context.WithCancelCause(context.Background())
-	h := &held{Claim: claim, over: over, end: end, until: until}
+	h := &held{Claim: claim, end: end, until: until, guard: guard}
+	h.over = providers.WithWatch(over, h.watch)
 	h.timer = time.AfterFunc(time.Until(until), h.lose)
+	h.tellGuard()
 	return h
+}
+
+// Guard ends scripts when their lease is over, even where this process is stopped.
+type Guard interface {
+	Hold(lease string, d time.Duration) error
+	Run(lease string, group int) (ended func(), err error)
+}
+
+// guarded is the name of the lease for the guard.
+func (h *held) guarded() string { return fmt.Sprintf("%s/%d", h.Provider, h.Epoch) }
+
+// tellGuard tells the guard until when scripts may run. Who cannot be told
+// guards nothing, so that nothing may run.
+func (h *held) tellGuard() {
+	if err := h.guard.Hold(h.guarded(), time.Until(h.until)); err != nil {
+		h.end(err)
+	}
+}
+
+func (h *held) watch(group int) (ended func()) {
+	ended, err := h.guard.Run(h.guarded(), group)
+	if err != nil {
+		h.end(err)
+	}
+	return ended
 }
 
 // lose ends the lease now.
@@ -48,6 +78,7 @@ func (h *held) renew(until time.Time) bool {
 	}
 	h.until = until
 	h.timer.Reset(time.Until(until))
+	h.tellGuard()
 	return true
 }
 

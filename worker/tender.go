@@ -29,6 +29,7 @@ type tender struct {
 	controller controllerOfLeases
 	// man begins to act for a provider.
 	man      func(*held) (post, error)
+	guard    Guard
 	instance string
 	owns     []string
 	prefers  []string
@@ -193,7 +194,7 @@ func (t *tender) keep(l api.HeldLease, until time.Time) {
 }
 
 func (t *tender) begin(l api.HeldLease, until time.Time) {
-	m := &manned{held: hold(api.Claim{Provider: l.Provider, Epoch: l.Epoch}, until), left: make(chan struct{})}
+	m := &manned{held: hold(api.Claim{Provider: l.Provider, Epoch: l.Epoch}, until, t.guard), left: make(chan struct{})}
 	p, err := t.man(m.held)
 	if err != nil {
 		t.log.Error("cannot act for provider", "provider", l.Provider, "error", err)
@@ -234,7 +235,7 @@ func (t *tender) Ready() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.silent || t.answered.IsZero() {
-		return errors.New("the controller does not answer")
+		return errors.New("no answer from the controller")
 	}
 	return nil
 }

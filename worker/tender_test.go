@@ -75,6 +75,26 @@ type station struct {
 	leaves time.Duration // what a post takes to leave, if its lease lasts
 }
 
+// noGuard guards nothing.
+type noGuard struct{}
+
+func (noGuard) Hold(string, time.Duration) error { return nil }
+
+func (noGuard) Run(string, int) (func(), error) { return func() {}, nil }
+
+// brokenGuard cannot be told.
+type brokenGuard struct{ noGuard }
+
+func (brokenGuard) Hold(string, time.Duration) error { return errors.New("it has ended") }
+
+func TestNothingMayRunWhereNothingGuardsIt(t *testing.T) {
+	h := hold(api.Claim{Provider: "p", Epoch: 1}, time.Now().Add(time.Hour), brokenGuard{})
+	defer h.timer.Stop()
+	if h.Valid() {
+		t.Error("something may be begun without a guard")
+	}
+}
+
 type testPost struct {
 	s     *station
 	lease *held
@@ -90,7 +110,7 @@ func (p testPost) Leave() {
 func newStation(t *testing.T, a *authority, name string) *station {
 	s := &station{t: t, name: name}
 	s.tender = &tender{
-		controller: caller{a, name}, instance: name + "-1", owns: a.book.Providers, log: slog.New(slog.DiscardHandler), changed: func() {},
+		controller: caller{a, name}, guard: noGuard{}, instance: name + "-1", owns: a.book.Providers, log: slog.New(slog.DiscardHandler), changed: func() {},
 		kick: make(chan struct{}, 1), posts: map[string]*manned{}, life: firstLife,
 		man: func(lease *held) (post, error) {
 			s.mu.Lock()
@@ -174,7 +194,7 @@ func TestWhoIsCutOffStopsBeforeTheControllerGivesItsLeaseToAnother(t *testing.T)
 // A process that is stopped for longer than its lease sees, before anything else,
 // that it may not act: no timer has run, but the clock has.
 func TestWhoSleptThroughItsLeaseBeginsNothing(t *testing.T) {
-	h := hold(api.Claim{Provider: "p", Epoch: 1}, time.Now().Add(-time.Millisecond))
+	h := hold(api.Claim{Provider: "p", Epoch: 1}, time.Now().Add(-time.Millisecond), noGuard{})
 	h.timer.Stop()
 	if h.Valid() || h.renew(time.Now().Add(time.Hour)) {
 		t.Error("a lease that is over is used, or renewed")

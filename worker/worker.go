@@ -41,6 +41,8 @@ type Options struct {
 	Pools     Pools
 	Providers []Provider
 	Prefers   []string
+	// Guard ends scripts in time even where the provisioner is stopped.
+	Guard Guard
 	// Health is where it says whether it is well, as in 127.0.0.1:7401; empty for nowhere.
 	Health string
 	// Build names this build of the workflows, where Temporal routes them by it;
@@ -71,9 +73,12 @@ func Module(options Options) fx.Option {
 	return fx.Module("provisioner",
 		fx.Supply(options),
 		fx.Provide(newTemporal, starter.New, newFatal, newWorkers, newTender, newBridge),
-		fx.Invoke(func(lc fx.Lifecycle, c client.Client, ws workers, t *tender, b *bridge) {
+		fx.Invoke(func(lc fx.Lifecycle, c client.Client, stories *starter.Client, ws workers, t *tender, b *bridge) {
 			// fx stops in reverse: first the bridge, then what needs leases, then the other workers, last the connection.
 			lc.Append(fx.Hook{OnStart: ws.start, OnStop: ws.stop})
+			if options.Build != "" && options.Pools.Workflows {
+				lc.Append(firstBuild{stories, options}.hook())
+			}
 			if len(options.Providers) > 0 {
 				b.leases, t.changed = t, b.gotLease
 				lc.Append(t.hook())
@@ -153,7 +158,7 @@ func newWorkers(options Options, temporal client.Client, stories *starter.Client
 
 func newTender(options Options, temporal client.Client, fatal fatal) *tender {
 	t := &tender{
-		controller: options.Controller, instance: rand.Text(), owns: options.Pools.Providers, prefers: options.Prefers, log: options.Log,
+		controller: options.Controller, guard: options.Guard, instance: rand.Text(), owns: options.Pools.Providers, prefers: options.Prefers, log: options.Log,
 		changed: func() {}, kick: make(chan struct{}, 1), posts: map[string]*manned{}, life: firstLife,
 	}
 	t.man = func(lease *held) (post, error) {
@@ -207,15 +212,12 @@ func workerOptions(fatal fatal) sdkworker.Options {
 	}
 }
 
-// deployment is the name under which Temporal knows the builds of the workflows.
-const deployment = "xce-elastic"
-
 func workflowWorker(temporal client.Client, build string, fatal fatal) sdkworker.Worker {
 	options := workerOptions(fatal)
 	options.LocalActivityWorkerOnly = true
 	if build != "" {
 		options.DeploymentOptions = sdkworker.DeploymentOptions{
-			UseVersioning: true, Version: sdkworker.WorkerDeploymentVersion{DeploymentName: deployment, BuildID: build},
+			UseVersioning: true, Version: sdkworker.WorkerDeploymentVersion{DeploymentName: starter.Deployment, BuildID: build},
 			// Stories live for months, and take a newer build's code at their next step: what
 			// it does in another order asks workflow.GetVersion.
 			DefaultVersioningBehavior: workflow.VersioningBehaviorAutoUpgrade,

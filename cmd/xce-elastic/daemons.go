@@ -155,8 +155,13 @@ func runWorker(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return fmt.Errorf("peer.ca: %w", err)
 	}
 	pools, _ := worker.ReadPools(c.Provisioner.Pools, c.ProviderNames()) // validated
+	guard, err := startGuard()
+	if err != nil {
+		return err
+	}
+	defer guard.Stop()
 	options := worker.Options{
-		Temporal: temporal, Controller: client, Address: c.Controller.Address, AuthorityPEM: authority,
+		Temporal: temporal, Guard: guard, Controller: client, Address: c.Controller.Address, AuthorityPEM: authority,
 		Pools: pools, Prefers: c.Provisioner.Prefers, Health: c.Provisioner.Health, Log: log,
 	}
 	if c.Temporal.Versioning {

@@ -44,9 +44,9 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		newDev(), newController(), newWorker(), newAgent(),
 		newSubmit(), newJobs(), newStatus(), newDemand(), newIdle(), newSession(), newSnapshot(), newLoans(), newReturn(), newExplain(), newOwned(),
-		newLeases(), newHosts(), newHost(), newTemplates(), newCatalog(), newChanges(),
+		newLeases(), newRollout(), newHosts(), newHost(), newTemplates(), newCatalog(), newChanges(),
 		newTrace(), newSimulate(),
-		provider, newConfig(), newCert(), newVersion(),
+		provider, newConfig(), newCert(), newVersion(), newGuard(),
 	)
 	return root
 }

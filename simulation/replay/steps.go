@@ -52,8 +52,12 @@ func (s step) String() string {
 
 // alike tells whether two steps are of one sort, so that it makes sense to compare what goes with them.
 func (s step) alike(other step) bool {
-	return s.kind == other.kind && s.name == other.name && s.to == other.to
+	return s.kind == other.kind && s.name == other.name && (s.to == other.to || s.kind == activityStep && parts(s.to, other.to))
 }
+
+// parts tells whether a task queue is a part of what was one when the history was
+// made: changes for all providers had one before each got its own.
+func parts(then, now string) bool { return strings.HasPrefix(now, then+"-") }
 
 // stepsOf answers the steps that a history shows, in their order, and the answers to operators by update.
 func stepsOf(events []*history.HistoryEvent) (steps []step, answers map[string]step, err error) {
