@@ -40,6 +40,7 @@ type farm struct {
 	order       []string // in which they were started
 	wires       map[string]*wire.Wire
 	providers   []provider
+	stop        func()
 
 	mu     sync.Mutex
 	faults []evidence.Fault
@@ -69,16 +70,12 @@ func (f *farm) path(elements ...string) string {
 	return filepath.Join(append([]string{f.folder}, elements...)...)
 }
 
-// newFarm makes a cluster and starts it; it is stopped with the test.
+// newFarm makes a cluster and starts it; it is stopped with the test at the latest.
 func (s *station) newFarm(t *testing.T, seed uint64) *farm {
 	t.Helper()
 	f := &farm{station: s, t: t, seed: seed, folder: t.TempDir(), processes: map[string]*process{"temporal": s.temporal}, wires: map[string]*wire.Wire{}}
-	t.Cleanup(func() {
-		f.stop()
-		if t.Failed() {
-			f.keepLogs()
-		}
-	})
+	f.stop = sync.OnceFunc(f.end)
+	t.Cleanup(f.stop)
 	for _, step := range []func() error{f.certificates, f.makeProviders, f.controllersUp, f.provisionersUp, f.agentsUp} {
 		if err := step(); err != nil {
 			t.Fatal(err)
@@ -327,8 +324,13 @@ func (f *farm) eventually(within time.Duration, ask func(context.Context) error)
 	return fmt.Errorf("after %s: %w", within, err)
 }
 
-// stop ends all that is left of the cluster.
-func (f *farm) stop() {
+// end ends all that is left of the cluster, and keeps the logs of one that failed.
+func (f *farm) end() {
+	defer func() {
+		if f.t.Failed() {
+			f.keepLogs()
+		}
+	}()
 	for _, name := range f.order {
 		f.processes[name].signal(syscall.SIGCONT)
 		f.processes[name].end(syscall.SIGKILL, time.Second)

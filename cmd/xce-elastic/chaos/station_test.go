@@ -29,6 +29,7 @@ type station struct {
 	program  string // xce-elastic, or a build of it for a test
 	mischief string
 	skewable bool
+	broken   bool // a protection is switched off, and violations are what is looked for
 	temporal *process
 	address  string // of the Temporal server
 	client   client.Client
@@ -40,7 +41,7 @@ const namespace = "xce"
 // open makes a station.
 func open(t *testing.T, v variant) *station {
 	t.Helper()
-	s := &station{folder: t.TempDir(), bin: os.Getenv("XCE_BIN")}
+	s := &station{folder: t.TempDir(), bin: os.Getenv("XCE_BIN"), broken: v.tag != ""}
 	if s.bin == "" {
 		s.bin, _ = filepath.Abs("../../../bin")
 	}
