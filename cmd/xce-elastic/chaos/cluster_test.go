@@ -174,12 +174,11 @@ func (f *farm) control(p provider, mode string, wait cluster.Duration) error {
 	return os.Rename(p.Control+".new", p.Control)
 }
 
-func (f *farm) controllerNames() (names []string) {
-	names = []string{"c1"}
-	if postgres != "" {
-		names = append(names, "c2")
+func (f *farm) controllerNames() []string {
+	if f.shares() {
+		return []string{"c1", "c2"}
 	}
-	return names
+	return []string{"c1"}
 }
 
 // lay lays the wires of a peer to others.
@@ -208,7 +207,7 @@ func (f *farm) writeConfig(name, peer string, more map[string]any) (string, erro
 	data := map[string]any{
 		"Name": name, "Peer": peer, "PKI": f.path("pki"), "Mischief": f.mischief, "Providers": f.providers,
 		"PoolA": f.providers[0].Name, "PoolB": f.providers[1].Name,
-		"Listen": "127.0.0.1:1", "Controller": "https://127.0.0.1:1", "State": f.path("controller.db"), "Temporal": f.address, "Namespace": namespace,
+		"Listen": "127.0.0.1:1", "Controller": "https://127.0.0.1:1", "State": f.path("controller.db"), "Shares": false, "Temporal": f.address, "Namespace": namespace,
 	}
 	for key, value := range more {
 		data[key] = value
@@ -244,7 +243,11 @@ func (f *farm) controllersUp() error {
 		}
 	}
 	for _, name := range f.controllerNames() {
-		config, err := f.writeConfig(name, "admin", map[string]any{"Listen": listens[name], "Controller": "https://" + listens[name]})
+		state, err := f.state(name)
+		if err != nil {
+			return err
+		}
+		config, err := f.writeConfig(name, "admin", map[string]any{"Listen": listens[name], "Controller": "https://" + listens[name], "State": state, "Shares": f.shares()})
 		if err != nil {
 			return err
 		}

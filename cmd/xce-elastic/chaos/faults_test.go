@@ -31,6 +31,9 @@ func (f *farm) world(length time.Duration) plan.World {
 	if f.skewable {
 		w.Clocks = slices.DeleteFunc(slices.Clone(w.Processes), func(name string) bool { return name == "temporal" })
 	}
+	if f.shares() {
+		w.Processes = append(w.Processes, postgres)
+	}
 	for _, p := range f.providers {
 		if p.pool {
 			w.Pools = append(w.Pools, p.Name)
@@ -86,6 +89,9 @@ func (f *farm) do(ctx context.Context, fault plan.Fault) {
 func (f *farm) begin(fault plan.Fault) (heal func() error, err error) {
 	p, w := f.processes[fault.Target], f.wires[fault.Target]
 	mend := func() error { w.Heal(); return nil }
+	if fault.Target == postgres {
+		return f.hurtPostgres(fault.Kind)
+	}
 	switch fault.Kind {
 	case plan.Kill:
 		p.end(syscall.SIGKILL, time.Minute)
@@ -224,7 +230,7 @@ func (f *farm) heldBy(target string) (held []string) {
 		}
 		break
 	}
-	if len(f.controllers) == 1 && target == f.controllers[0].name {
+	if f.leads(target) {
 		held = append(held, proof.Sessions)
 	}
 	return held

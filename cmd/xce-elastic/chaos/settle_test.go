@@ -42,7 +42,7 @@ func (f *farm) heal() error {
 	return nil
 }
 
-// admin answers a client of a controller that runs.
+// admin answers a client of a controller, once all is healed.
 func (f *farm) admin() *api.Client { return f.controllers[0].client }
 
 // settled tells whether nothing goes on any more: no job, no loan, no host, no workflow.
