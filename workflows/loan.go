@@ -47,7 +47,7 @@ func (l *Loan) Live(env LoanEnv) bool {
 		}
 		switch l.Chapter {
 		case Intending:
-			l.intend(env)
+			l.begin(env)
 		case Requesting:
 			settle(l, env, env.Request(l.ask()))
 		case Polling:

@@ -21,7 +21,7 @@ func (l *Loan) keep(env LoanEnv) {
 		}
 	}
 	l.AskNow = false
-	l.fence(env, api.FenceLoan{LedgerWrite: l.write()})
+	l.release(env)
 	if l.Chapter != Keeping {
 		return
 	}
