@@ -65,6 +65,12 @@ func need(tb testing.TB) string {
 	return programs
 }
 
+// Installed tells whether there is a PostgreSQL to run.
+func Installed() bool {
+	_, err := findPrograms()
+	return err == nil
+}
+
 // findPrograms answers the folder of the newest version there is.
 func findPrograms() (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")

@@ -76,7 +76,7 @@ func (s *station) newFarm(t *testing.T, seed uint64) *farm {
 	f := &farm{station: s, t: t, seed: seed, folder: t.TempDir(), processes: map[string]*process{"temporal": s.temporal}, wires: map[string]*wire.Wire{}}
 	f.stop = sync.OnceFunc(f.end)
 	t.Cleanup(f.stop)
-	for _, step := range []func() error{f.certificates, f.makeProviders, f.controllersUp, f.provisionersUp, f.agentsUp} {
+	for _, step := range []func() error{f.certificates, f.makeProviders, f.makeState, f.controllersUp, f.provisionersUp, f.agentsUp} {
 		if err := step(); err != nil {
 			t.Fatal(err)
 		}

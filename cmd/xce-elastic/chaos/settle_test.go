@@ -20,6 +20,9 @@ import (
 
 // heal makes sure that all runs and is reached. What has ended by itself is started, and told.
 func (f *farm) heal() error {
+	if err := f.database.raise(); err != nil {
+		return err
+	}
 	for _, w := range f.wires {
 		w.Heal()
 	}

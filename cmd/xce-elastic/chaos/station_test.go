@@ -33,6 +33,7 @@ type station struct {
 	temporal *process
 	address  string // of the Temporal server
 	client   client.Client
+	database *database
 }
 
 // namespace is Temporal's.
@@ -56,6 +57,7 @@ func open(t *testing.T, v variant) *station {
 		s.program, s.skewable = s.variant(t, v), v.clocks
 	}
 	s.startTemporal(t)
+	s.database = openDatabase(t)
 	return s
 }
 
