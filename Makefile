@@ -11,7 +11,7 @@ export XCE_BIN := $(BIN)
 
 SOURCES := $(shell find . -name '*.go' -not -path './devserver/*') go.mod go.sum
 
-.PHONY: help build run dev test postgres lint race e2e bench fuzz vuln clean
+.PHONY: help build run dev test postgres lint race e2e chaos bench fuzz vuln clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,12 @@ race: ## Unit, property and workflow tests, with the race detector
 
 e2e: build ## Whole processes: real Temporal server, real scripts, kill -9
 	go test -count=1 -timeout 15m -v -tags e2e ./cmd/xce-elastic/...
+
+SEEDS ?= 10
+SEED  ?= 1
+FAULTS ?= 60s
+chaos: build postgres ## Hurt a whole cluster at random, and prove that nothing is lost: SEEDS=10 SEED=1 FAULTS=60s
+	CHAOS_SEEDS=$(SEEDS) CHAOS_SEED=$(SEED) CHAOS_FAULTS=$(FAULTS) CHAOS_CLOCKS=1 CHAOS_FULL=1 go test -count=1 -timeout 24h -v -tags e2e ./cmd/xce-elastic/chaos
 
 bench: build ## Benchmarks
 	go test -run '^$$' -bench . -benchmem ./...

@@ -66,9 +66,6 @@ func (h *held) watch(group int) (ended func()) {
 	return ended
 }
 
-// lose ends the lease now.
-func (h *held) lose() { h.end(errLeaseOver) }
-
 // renew lets the lease last longer; it answers false where it is over already.
 func (h *held) renew(until time.Time) bool {
 	h.mu.Lock()
@@ -91,7 +88,7 @@ func (h *held) Valid() bool {
 }
 
 func (h *held) valid() bool {
-	if time.Now().Before(h.until) {
+	if !h.past() {
 		return h.over.Err() == nil
 	}
 	h.lose()

@@ -133,15 +133,34 @@ func TestNothingIsLostInChaos(t *testing.T) {
 	}
 }
 
+// onlyInFull skips what takes minutes where a short run is asked for.
+func onlyInFull(t *testing.T) {
+	if os.Getenv("CHAOS_FULL") == "" {
+		t.Skip("it is run by `make chaos`, which sets CHAOS_FULL")
+	}
+}
+
+// TestTheFenceAloneKeepsStaleChangesOut runs a build whose provisioners act on after their leases: the controller
+// must refuse what they change.
+func TestTheFenceAloneKeepsStaleChangesOut(t *testing.T) {
+	onlyInFull(t)
+	s := open(t, variant{tag: "stubborn"})
+	s.broken = false
+	for seed := uint64(1); seed <= number(t, "CHAOS_SEEDS", 1); seed++ {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { t.Log(s.run(t, seed, 20*time.Second).summary) })
+	}
+}
+
 // TestChaosFindsWhatIsSwitchedOff runs builds in each of which one protection is switched off, until the proof
 // finds it out.
 func TestChaosFindsWhatIsSwitchedOff(t *testing.T) {
+	onlyInFull(t)
 	const mostSeeds = 20
 	for _, broken := range []struct {
 		tag  string
 		want proof.Property
-	}{{"nointent", proof.Intent}, {"nofence", proof.Fence}, {"unfenced", proof.Epochs}} {
-		t.Run(broken.tag, func(t *testing.T) {
+	}{{"nointent", proof.Intent}, {"nofence", proof.Fence}, {"unfenced,stubborn", proof.Epochs}} {
+		t.Run(strings.ReplaceAll(broken.tag, ",", "-"), func(t *testing.T) {
 			s := open(t, variant{tag: broken.tag})
 			for seed := uint64(1); seed <= mostSeeds; seed++ {
 				o := s.run(t, seed, 15*time.Second)

@@ -1,6 +1,8 @@
 package proof
 
 import (
+	"cmp"
+
 	"xce.internal/elastic/cluster"
 )
 
@@ -86,7 +88,8 @@ func (c *court) returns() {
 				}
 			}})
 			for _, r := range runs {
-				if r.machine == l.Instance && r.begin < l.At && (r.end == 0 || r.end > l.At) {
+				over := cmp.Or(r.end, r.stopped)
+				if r.machine == l.Instance && r.begin < l.At && (over == 0 || over > l.At) {
 					c.violated(Fence, l.At, l.Instance, "it went back to %s while job %d ran on it", m.Name, r.job)
 				}
 			}

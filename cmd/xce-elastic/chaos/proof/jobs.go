@@ -3,14 +3,17 @@ package proof
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"xce.internal/elastic/cluster"
 )
 
-// run is one run of a job by its own lines; an end of 0 stands for none that it wrote.
+// run is one run of a job by its own lines; an end of 0 stands for none that it wrote. Stopped is when its host told
+// that it had stopped it so that it can wait again: such a job writes no end.
 type run struct {
 	job, requeues int64
 	begin, end    cluster.Time
+	stopped       cluster.Time
 	machine       string
 	tokens        map[string]int64
 }
@@ -28,7 +31,27 @@ func (c *court) runs() (runs []run) {
 			runs[i].end = m.At
 		}
 	}
+	stops := c.stops()
+	for i, r := range runs {
+		if r.end == 0 {
+			runs[i].stopped = stops[stop{r.job, r.requeues}]
+		}
+	}
 	return runs
+}
+
+// stop names a run that was stopped.
+type stop struct{ job, requeues int64 }
+
+// stops answers when hosts told that they had stopped jobs.
+func (c *court) stops() map[stop]cluster.Time {
+	stops := map[stop]cluster.Time{}
+	for _, r := range c.Records {
+		if r.Job != nil && r.Job.State == "waiting" && r.Job.Requeues > 0 && strings.HasPrefix(r.Actor, "host/") {
+			stops[stop{r.Job.ID, r.Job.Requeues - 1}] = r.At
+		}
+	}
+	return stops
 }
 
 // jobs checks that each job that was handed in ran to its end exactly once, and before that only where it is
@@ -83,10 +106,7 @@ func (c *court) history(id, requeues int64, runs []run) {
 		if r.requeues == requeues && r.end > 0 {
 			ends++
 		}
-		over := r.end
-		if over == 0 {
-			over = gone[r.machine]
-		}
+		over := cmp.Or(r.end, r.stopped, gone[r.machine])
 		switch {
 		case over == 0:
 			c.violated(Jobs, r.begin, subject(id), "it began on %s and never ended, and the machine was not ended", r.machine)
@@ -132,7 +152,7 @@ func (c *court) usage() {
 	}
 	gone := c.goneAt()
 	for _, r := range c.runs() {
-		over := cmp.Or(r.end, gone[r.machine], c.Ended)
+		over := cmp.Or(r.end, r.stopped, gone[r.machine], c.Ended)
 		for resource, units := range r.tokens {
 			events = append(events,
 				event{r.begin, 3, func() {

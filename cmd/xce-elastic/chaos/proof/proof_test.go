@@ -108,6 +108,38 @@ func TestAJobThatIsRequeuedWithItsMachineRunsTwice(t *testing.T) {
 	}
 }
 
+// stopped is a good run but that the host of job 2 stops it, so that it ends on another.
+func stopped() evidence.Evidence {
+	e := good()
+	waiting := *record(&e, "job", "2")
+	for i, r := range e.Records {
+		if r.Subject == "2" && r.Job.State == "done" {
+			waiting = r
+			waiting.Job = &evidence.Job{ID: 2, Name: "b", State: "waiting", Requeues: 1}
+			e.Records[i] = waiting
+		}
+	}
+	e.Marks[3] = evidence.Mark{At: 5000, Job: 2, Requeues: 1, What: "begin", Machine: "node1"}
+	e.Marks = append(e.Marks, evidence.Mark{At: 5100, Job: 2, Requeues: 1, What: "end", Machine: "node1"})
+	e.Jobs[1].Requeues = 1
+	return e
+}
+
+func TestAJobThatItsHostStoppedRunsAgainAndItsMachineMayGoBack(t *testing.T) {
+	if found := Check(stopped()); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+	e := stopped()
+	for i, r := range e.Records {
+		if r.Job != nil && r.Job.State == "waiting" {
+			e.Records[i].Actor = "controller/session" // not the host's word
+		}
+	}
+	if found := Check(e); !slices.ContainsFunc(found, func(v Violation) bool { return v.Property == Fence }) {
+		t.Errorf("a machine goes back of which only the controller believes that its job has ended: %v", found)
+	}
+}
+
 func TestWhatIsReservedMayBeUsedBeforeItsGrantIsWritten(t *testing.T) {
 	e := good()
 	lines := e.Lenders[0].Lines
