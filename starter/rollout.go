@@ -30,13 +30,13 @@ func (c *Client) Builds(ctx context.Context) ([]Build, error) {
 	out, err := c.temporal.WorkerDeploymentClient().GetHandle(Deployment).Describe(ctx, client.WorkerDeploymentDescribeOptions{})
 	var none *serviceerror.NotFound
 	if errors.As(err, &none) {
-		return nil, nil
+		return []Build{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the builds of the workflows: %w", err)
 	}
 	routing := out.Info.RoutingConfig
-	var builds []Build
+	builds := []Build{}
 	for _, v := range out.Info.VersionSummaries {
 		b := Build{ID: v.Version.BuildID, Seen: v.CreateTime, Drained: v.DrainageStatus == client.WorkerDeploymentVersionDrainageStatusDrained}
 		if current := routing.CurrentVersion; current != nil && current.BuildID == b.ID {

@@ -48,6 +48,10 @@ func newRollout() *cobra.Command {
 }
 
 func buildTable(t *table, builds []starter.Build) {
+	if len(builds) == 0 {
+		t.row("No provisioner runs with temporal.versioning.")
+		return
+	}
 	t.row("BUILD", "SEEN FIRST", "TAKES", "")
 	for _, b := range builds {
 		state := ""
