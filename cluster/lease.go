@@ -1,9 +1,6 @@
 package cluster
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // Lease is a provisioner's right to act for one provider. It lasts as long as the provisioner is heard of.
 type Lease struct {
@@ -43,9 +40,6 @@ func (p Provisioner) MayOwn(provider string) bool { return slices.Contains(p.Own
 
 // Favours tells whether it should rather have the provider than others.
 func (p Provisioner) Favours(provider string) bool { return slices.Contains(p.Prefers, provider) }
-
-// CompareProvisioners orders provisioners by name.
-func CompareProvisioners(a, b Provisioner) int { return cmp.Compare(a.Name, b.Name) }
 
 // LeaseRules say for how long leases last.
 type LeaseRules struct {

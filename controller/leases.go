@@ -22,36 +22,46 @@ func (s *Service) Tend(ctx context.Context, peer pki.Peer, in api.TendLeases) (a
 	}
 	rules := s.leaseRules()
 	out := api.Tended{TimeToLive: rules.TimeToLive, Leases: []api.HeldLease{}}
-	err := s.add(ctx, peer.String(), func(w *work) error {
+	err := s.changeLeases(ctx, peer.String(), func(book *lease.Book, now cluster.Time) ([]lease.Change, error) {
+		changes, err := book.Tend(lease.Call{
+			Name: peer.Name, Instance: in.Instance, Owns: in.Owns, Prefers: in.Prefers, Gives: in.Gives, Leaving: in.Leaving, Stops: in.Stops,
+		}, now, rules)
+		for _, l := range book.Held(peer.Name) {
+			out.Leases = append(out.Leases, api.HeldLease{Provider: l.Provider, Epoch: l.Epoch, MoveTo: l.MoveTo})
+		}
+		return changes, err
+	})
+	return out, err
+}
+
+// changeLeases has the book changed, and keeps what it is then. A refusal changes nothing.
+func (s *Service) changeLeases(ctx context.Context, actor string, change func(*lease.Book, cluster.Time) ([]lease.Change, error)) error {
+	return s.add(ctx, actor, func(w *work) error {
 		book, err := s.book(w)
 		if err != nil {
 			return err
 		}
 		before := slices.Clone(book.Provisioners)
-		changes, refusal := book.Tend(lease.Call{
-			Name: peer.Name, Instance: in.Instance, Owns: in.Owns, Prefers: in.Prefers, Gives: in.Gives, Leaving: in.Leaving, Stops: in.Stops,
-		}, w.now, rules)
+		changes, refusal := change(&book, w.now)
 		if refusal != nil {
 			return refuse(http.StatusConflict, "%v", refusal)
 		}
-		for _, l := range book.Held(peer.Name) {
-			out.Leases = append(out.Leases, api.HeldLease{Provider: l.Provider, Epoch: l.Epoch, MoveTo: l.MoveTo})
-		}
 		return errors.Join(w.keepProvisioners(before, book.Provisioners), w.keepLeases(changes))
 	})
-	return out, err
 }
 
 // strangers answers what a provisioner says of providers that the controller does not know.
-func (s *Service) strangers(in api.TendLeases) (faults cluster.Problems) {
-	for at, names := range map[string][]string{"owns": in.Owns, "prefers": in.Prefers} {
-		for i, name := range names {
-			if !slices.Contains(s.config.Providers, name) {
-				faults = append(faults, cluster.Problem{
-					Path: fmt.Sprintf("%s[%d]", at, i), What: fmt.Sprintf("provider %q is not in the controller's configuration", name),
-					Remedy: "give the controller and the provisioners the same configuration",
-				})
-			}
+func (s *Service) strangers(in api.TendLeases) cluster.Problems {
+	return append(s.unknown("owns", in.Owns), s.unknown("prefers", in.Prefers)...)
+}
+
+func (s *Service) unknown(at string, providers []string) (faults cluster.Problems) {
+	for i, name := range providers {
+		if !slices.Contains(s.config.Providers, name) {
+			faults = append(faults, cluster.Problem{
+				Path: fmt.Sprintf("%s[%d]", at, i), What: fmt.Sprintf("provider %q is not in the controller's configuration", name),
+				Remedy: "give the controller and the provisioners the same configuration",
+			})
 		}
 	}
 	return faults
@@ -73,17 +83,8 @@ func (s *Service) Leases(ctx context.Context) (api.Leases, error) {
 
 // MoveLease has the lease of a provider go to a provisioner, and stay there.
 func (s *Service) MoveLease(ctx context.Context, actor, provider string, in api.MoveLease) error {
-	return s.add(ctx, actor, func(w *work) error {
-		book, err := s.book(w)
-		if err != nil {
-			return err
-		}
-		before := slices.Clone(book.Provisioners)
-		changes, refusal := book.Move(provider, in.To, w.now)
-		if refusal != nil {
-			return refuse(http.StatusConflict, "%v", refusal)
-		}
-		return errors.Join(w.keepProvisioners(before, book.Provisioners), w.keepLeases(changes))
+	return s.changeLeases(ctx, actor, func(book *lease.Book, now cluster.Time) ([]lease.Change, error) {
+		return book.Move(provider, in.To, now)
 	})
 }
 

@@ -42,15 +42,12 @@ type bridge struct {
 	missed   bool
 	// got is told of new leases: their providers' stories are made sure of.
 	got chan struct{}
-
-	cancel context.CancelFunc
-	done   chan struct{}
 }
 
 func newBridge(options Options, s *starter.Client) *bridge {
 	return &bridge{
 		controller: options.Controller, starter: s, providers: options.Providers,
-		log: options.Log, got: make(chan struct{}, 1), done: make(chan struct{}),
+		log: options.Log, got: make(chan struct{}, 1),
 	}
 }
 
@@ -62,21 +59,8 @@ func (b *bridge) gotLease() {
 	}
 }
 
-func (b *bridge) start(context.Context) error {
-	ctx, cancel := context.WithCancel(context.Background())
-	b.cancel = cancel
-	go b.run(ctx)
-	return nil
-}
-
-func (b *bridge) stop(context.Context) error {
-	b.cancel()
-	<-b.done
-	return nil
-}
-
+// run watches until ctx ends.
 func (b *bridge) run(ctx context.Context) {
-	defer close(b.done)
 	for ctx.Err() == nil {
 		err := b.watch(ctx)
 		if err == nil || ctx.Err() != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.uber.org/fx"
-
 	"xce.internal/elastic/starter"
 )
 
@@ -14,25 +12,6 @@ import (
 type firstBuild struct {
 	stories *starter.Client
 	options Options
-}
-
-func (f firstBuild) hook() fx.Hook {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	return fx.Hook{
-		OnStart: func(context.Context) error {
-			go func() {
-				defer close(done)
-				f.run(ctx)
-			}()
-			return nil
-		},
-		OnStop: func(context.Context) error {
-			cancel()
-			<-done
-			return nil
-		},
-	}
 }
 
 // run tries until some build takes the workflows. Temporal hears of this one only

@@ -77,12 +77,13 @@ func Module(options Options) fx.Option {
 			// fx stops in reverse: first the bridge, then what needs leases, then the other workers, last the connection.
 			lc.Append(fx.Hook{OnStart: ws.start, OnStop: ws.stop})
 			if options.Build != "" && options.Pools.Workflows {
-				lc.Append(firstBuild{stories, options}.hook())
+				lc.Append(background(firstBuild{stories, options}.run))
 			}
 			if len(options.Providers) > 0 {
 				b.leases, t.changed = t, b.gotLease
-				lc.Append(t.hook())
-				lc.Append(fx.Hook{OnStart: b.start, OnStop: b.stop})
+				lc.Append(fx.StopHook(t.finish))
+				lc.Append(background(t.run))
+				lc.Append(background(b.run))
 			}
 			if options.Health != "" {
 				lc.Append(newHealth(options, c, t).hook())
@@ -171,22 +172,21 @@ func newTender(options Options, temporal client.Client, fatal fatal) *tender {
 	return t
 }
 
-// hook runs the tender as long as the provisioner runs.
-func (t *tender) hook() fx.Hook {
+// background runs something from the provisioner's start to its stop.
+func background(run func(context.Context)) fx.Hook {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	return fx.Hook{
 		OnStart: func(context.Context) error {
 			go func() {
 				defer close(done)
-				t.run(ctx)
+				run(ctx)
 			}()
 			return nil
 		},
-		OnStop: func(stop context.Context) error {
+		OnStop: func(context.Context) error {
 			cancel()
 			<-done
-			t.finish(stop)
 			return nil
 		},
 	}
