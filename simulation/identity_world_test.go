@@ -242,21 +242,7 @@ func (w *twin) register() {
 	updates := &activities.Controller{Ledger: twinBooks{w}, Catalog: twinBooks{w}}
 	worker.RegisterController(r, updates, &activities.Starter{Workflows: twinStarts{w}})
 	worker.RegisterUpdates(r, updates)
-	w.h.RegisterActivity(func(ctx context.Context, in activities.SurveyIn) (activities.Survey, error) {
-		return w.provider(in.Provider).Survey(ctx, in)
-	}, activities.ProviderSurvey)
-	w.h.RegisterActivity(func(ctx context.Context, in activities.Ask) (activities.Grant, error) {
-		return w.provider(in.Provider).Request(ctx, in)
-	}, activities.ProviderRequest)
-	w.h.RegisterActivity(func(ctx context.Context, in activities.Ask) (activities.Grant, error) {
-		return w.provider(in.Provider).Status(ctx, in)
-	}, activities.ProviderStatus)
-	w.h.RegisterActivity(func(ctx context.Context, in activities.Ask) (activities.Grant, error) {
-		return w.provider(in.Provider).Holding(ctx, in)
-	}, activities.ProviderHolding)
-	w.h.RegisterActivity(func(ctx context.Context, in activities.GiveBack) (activities.Grant, error) {
-		return w.provider(in.Provider).Return(ctx, in)
-	}, activities.ProviderReturn)
+	r.providers(w.provider)
 }
 
 func (w *twin) provider(name string) *activities.Provider {

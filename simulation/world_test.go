@@ -199,6 +199,25 @@ func (r registry) RegisterActivityWithOptions(fn any, o activity.RegisterOptions
 	r.h.RegisterActivity(fn, o.Name)
 }
 
+// providers registers the activities of all providers. In production each has a task queue; here there is one for all.
+func (r registry) providers(of func(name string) *activities.Provider) {
+	r.h.RegisterActivity(func(ctx context.Context, in activities.SurveyIn) (activities.Survey, error) {
+		return of(in.Provider).Survey(ctx, in)
+	}, activities.ProviderSurvey)
+	r.h.RegisterActivity(func(ctx context.Context, in activities.Ask) (activities.Grant, error) {
+		return of(in.Provider).Request(ctx, in)
+	}, activities.ProviderRequest)
+	r.h.RegisterActivity(func(ctx context.Context, in activities.Ask) (activities.Grant, error) {
+		return of(in.Provider).Status(ctx, in)
+	}, activities.ProviderStatus)
+	r.h.RegisterActivity(func(ctx context.Context, in activities.Ask) (activities.Grant, error) {
+		return of(in.Provider).Holding(ctx, in)
+	}, activities.ProviderHolding)
+	r.h.RegisterActivity(func(ctx context.Context, in activities.GiveBack) (activities.Grant, error) {
+		return of(in.Provider).Return(ctx, in)
+	}, activities.ProviderReturn)
+}
+
 func (w *world) register() {
 	r := registry{h: w.h}
 	if w.scene.mortal {
@@ -211,22 +230,7 @@ func (w *world) register() {
 	updates := &activities.Controller{Ledger: books{w}, Catalog: books{w}}
 	worker.RegisterController(r, updates, &activities.Starter{Workflows: starts{w}})
 	worker.RegisterUpdates(r, updates)
-	// In production each provider's activities have a task queue; here there is one for all.
-	w.h.RegisterActivity(func(ctx context.Context, in activities.SurveyIn) (activities.Survey, error) {
-		return w.provider(in.Provider).Survey(ctx, in)
-	}, activities.ProviderSurvey)
-	w.h.RegisterActivity(func(ctx context.Context, in activities.Ask) (activities.Grant, error) {
-		return w.provider(in.Provider).Request(ctx, in)
-	}, activities.ProviderRequest)
-	w.h.RegisterActivity(func(ctx context.Context, in activities.Ask) (activities.Grant, error) {
-		return w.provider(in.Provider).Status(ctx, in)
-	}, activities.ProviderStatus)
-	w.h.RegisterActivity(func(ctx context.Context, in activities.Ask) (activities.Grant, error) {
-		return w.provider(in.Provider).Holding(ctx, in)
-	}, activities.ProviderHolding)
-	w.h.RegisterActivity(func(ctx context.Context, in activities.GiveBack) (activities.Grant, error) {
-		return w.provider(in.Provider).Return(ctx, in)
-	}, activities.ProviderReturn)
+	r.providers(w.provider)
 }
 
 func (w *world) provider(name string) *activities.Provider {

@@ -31,8 +31,11 @@ func Check(path string) error {
 	return check(path, info.Mode().Perm())
 }
 
-func check(path string, mode fs.FileMode) error {
-	if mode&(others|theirs) == 0 {
+func check(path string, mode fs.FileMode) error { return refuse(path, mode, others|theirs) }
+
+// refuse refuses a mode that has any of the bits.
+func refuse(path string, mode, bits fs.FileMode) error {
+	if mode&bits == 0 {
 		return nil
 	}
 	return fmt.Errorf("%s has mode %04o, so that other users can get at what is secret in it: chmod 600 it, and renew the secret if they may have read it", path, mode)
@@ -40,7 +43,12 @@ func check(path string, mode fs.FileMode) error {
 
 // Read answers the content of a file that Check does not refuse. It looks at the
 // file that it reads, so that nobody can put another in its place meanwhile.
-func Read(path string, most int64) ([]byte, error) {
+func Read(path string, most int64) ([]byte, error) { return read(path, most, others|theirs) }
+
+// ReadOwn is Read of a file that no one but its owner may even read.
+func ReadOwn(path string, most int64) ([]byte, error) { return read(path, most, fs.ModePerm&^0o600) }
+
+func read(path string, most int64, bits fs.FileMode) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -52,11 +60,11 @@ func Read(path string, most int64) ([]byte, error) {
 	}
 	switch mode := info.Mode(); {
 	case !mode.IsRegular():
-		return nil, fmt.Errorf("%s is not a file: name one", path)
+		return nil, fmt.Errorf("%s is no plain file: name one", path)
 	case info.Size() > most:
 		return nil, fmt.Errorf("%s has %d bytes, at most %d may be: name another file", path, info.Size(), most)
 	}
-	if err := check(path, info.Mode().Perm()); err != nil {
+	if err := refuse(path, info.Mode().Perm(), bits); err != nil {
 		return nil, err
 	}
 	text := make([]byte, info.Size())
@@ -113,6 +121,15 @@ func Write(path string, text []byte) error {
 	}
 	_, err = file.Write(text)
 	return errors.Join(err, file.Close())
+}
+
+// Replace writes a file whole that is its owner's alone, and puts it in the place of
+// the one that is there, which others may read meanwhile.
+func Replace(path string, text []byte) error {
+	if err := Write(path+".new", text); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
 
 // Folder makes a folder of ours where there is none, whatever the umask is. One

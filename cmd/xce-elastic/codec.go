@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"xce.internal/elastic/cluster/private"
 	"xce.internal/elastic/cmd/xce-elastic/config"
 	"xce.internal/elastic/starter/codec"
 )
@@ -171,7 +172,7 @@ func (e endpoint) serve(ctx context.Context, c *config.Config, ready func(addres
 	}
 	access := codec.Access{Origins: e.origins}
 	if e.tokenFile != "" {
-		text, err := codec.ReadSecret(e.tokenFile)
+		text, err := private.ReadOwn(e.tokenFile, longestSecret)
 		if access.Token = strings.TrimSpace(string(text)); err == nil && access.Token == "" {
 			err = fmt.Errorf("%s is empty", e.tokenFile)
 		}

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	sdklog "go.temporal.io/sdk/log"
 
+	"xce.internal/elastic/cluster/private"
 	"xce.internal/elastic/cmd/xce-elastic/config"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/starter/codec"
@@ -83,9 +84,12 @@ func secure(options *client.Options, t config.Temporal, log *slog.Logger) (err e
 	return nil
 }
 
+// longestSecret is more than any key or token has.
+const longestSecret = 1 << 20
+
 // apiKey reads the key at every call, so that another is taken up without a restart.
 func apiKey(path string) (string, error) {
-	text, err := codec.ReadSecret(path)
+	text, err := private.ReadOwn(path, longestSecret)
 	if err != nil {
 		return "", fmt.Errorf("temporal.api_key_file: %w", err)
 	}

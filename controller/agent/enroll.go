@@ -130,11 +130,7 @@ func keyIn(folder string) ([]byte, error) {
 
 // keep writes a file whole.
 func keep(folder, name string, data []byte) error {
-	path := filepath.Join(folder, name)
-	if err := private.Write(path+".new", data); err != nil {
-		return fmt.Errorf("keep %s: %w", name, err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := private.Replace(filepath.Join(folder, name), data); err != nil {
 		return fmt.Errorf("keep %s: %w", name, err)
 	}
 	return nil

@@ -224,16 +224,16 @@ func (a *Authority) sign(file string, template *x509.Certificate, key *ecdsa.Pri
 		return nil, fmt.Errorf("encode key: %w", err)
 	}
 	return cert, errors.Join(
-		writeWhole(a.path(file, ".key"), pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: secret}), 0o600),
-		writeWhole(a.path(file, ".crt"), pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: der}), 0o644))
+		private.Replace(a.path(file, ".key"), pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: secret})),
+		writePublic(a.path(file, ".crt"), pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: der})))
 }
 
-// writeWhole writes a file whole or not at all, as others may read it meanwhile.
-func writeWhole(path string, data []byte, mode fs.FileMode) error {
+// writePublic writes a file for all to read, whole or not at all, as others may read it meanwhile.
+func writePublic(path string, data []byte) error {
 	if err := os.Remove(path + ".new"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := os.WriteFile(path+".new", data, mode); err != nil {
+	if err := os.WriteFile(path+".new", data, 0o644); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return os.Rename(path+".new", path)

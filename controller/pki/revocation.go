@@ -51,7 +51,7 @@ func (a *Authority) Revoke(serials []*big.Int, life time.Duration) (*x509.Revoca
 	if err != nil {
 		return nil, fmt.Errorf("sign the list of revoked certificates: %w", err)
 	}
-	return list, writeWhole(a.path(caName, ".crl"), pem.EncodeToMemory(&pem.Block{Type: listBlock, Bytes: der}), 0o644)
+	return list, writePublic(a.path(caName, ".crl"), pem.EncodeToMemory(&pem.Block{Type: listBlock, Bytes: der}))
 }
 
 func lists(list *x509.RevocationList, serial *big.Int) bool {

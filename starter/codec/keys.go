@@ -14,10 +14,15 @@ import (
 	"strings"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/cluster/private"
 )
 
-// keyBytes is the length of a key of AES-256.
-const keyBytes = 32
+const (
+	// keyBytes is the length of a key of AES-256.
+	keyBytes = 32
+	// longestFile is more than any file of keys has.
+	longestFile = 1 << 20
+)
 
 // key is a line of a file of keys: its name, and 32 bytes in base64.
 type key struct {
@@ -30,7 +35,7 @@ func (k key) line() string { return k.id + " " + base64.StdEncoding.EncodeToStri
 // readKeys reads a file of keys. The first encrypts; all decrypt. What is wrong is
 // told by its line, and without what stands there.
 func readKeys(path string) (keys []key, err error) {
-	data, err := ReadSecret(path)
+	data, err := private.ReadOwn(path, longestFile)
 	if err != nil {
 		return nil, fmt.Errorf("read keys: %w", err)
 	}

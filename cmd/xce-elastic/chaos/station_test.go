@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
 
 	"xce.internal/elastic/workflows"
 )
@@ -98,21 +100,13 @@ func (s *station) startTemporal(t *testing.T) {
 	if err := errors.Join(s.temporal.start(), s.temporal.await(t.Context(), time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.Dial(client.Options{HostPort: s.address, Namespace: namespace, Logger: silent{}})
+	c, err := client.Dial(client.Options{HostPort: s.address, Namespace: namespace, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
 	s.client = c
 }
-
-// silent is a log of the SDK that says nothing.
-type silent struct{}
-
-func (silent) Debug(string, ...any) {}
-func (silent) Info(string, ...any)  {}
-func (silent) Warn(string, ...any)  {}
-func (silent) Error(string, ...any) {}
 
 // freePort answers a loopback address with a port that is free now.
 func freePort(t *testing.T) string {

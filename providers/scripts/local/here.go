@@ -54,11 +54,10 @@ func (m *here) prepare(instance string, join providers.Join) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(folder, "join.json")
-	if err := private.Write(path+".new", append(text, '\n')); err != nil {
+	if err := private.Replace(filepath.Join(folder, "join.json"), append(text, '\n')); err != nil {
 		return fmt.Errorf("join message of %s: %w", instance, err)
 	}
-	return os.Rename(path+".new", path)
+	return nil
 }
 
 // arguments of the agent of a host.
