@@ -1,13 +1,12 @@
 package simulation_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/scheduling"
+	"xce.internal/elastic/scheduling/replay/oracle"
 	"xce.internal/elastic/simulation"
 	"xce.internal/elastic/simulation/model"
 	"xce.internal/elastic/simulation/trace"
@@ -16,12 +15,8 @@ import (
 // publicJobs reads a public trace, repeated so many times one after the other.
 func publicJobs(b testing.TB, prefix string, times int) *trace.Trace {
 	b.Helper()
-	p := public[prefix]
-	file := filepath.Join(shared, "traces", p.file)
-	if _, err := os.Stat(file); err != nil {
-		b.Skip("there is no folder shared/traces beside the repository")
-	}
-	jobs, err := trace.Read([]string{file}, trace.Options{Procs: p.procs})
+	p := oracle.Public(b, shared, prefix)
+	jobs, err := trace.Read([]string{p.File}, trace.Options{Procs: p.Procs})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,17 +2,14 @@ package simulation_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/scheduling"
+	"xce.internal/elastic/scheduling/replay/oracle"
 	"xce.internal/elastic/simulation"
 	"xce.internal/elastic/simulation/trace"
 )
@@ -21,56 +18,22 @@ import (
 // repository.
 const shared = "../../shared"
 
-// public are the traces, by the prefix of their schedules.
-var public = map[string]struct {
-	file  string
-	procs int64
-}{
-	"kth":       {"KTH-SP2-1996-2.1-cln.swf.gz", 100},
-	"sdsc5k":    {"pyss-5K_sample.swf.gz", 128},
-	"theta3k":   {"cqgym-train.swf.gz", 4360},
-	"nasa":      {"NASA-iPSC-1993-3.1-cln.swf.gz", 128},
-	"lublin256": {"lublin_256.swf.gz", 256},
-}
-
 // monday is where traces begin that have no calendar.
 const monday = cluster.Time(1_767_571_200_000)
 
 func TestPublicTracesAreScheduledAsOthersDo(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(shared, "oracles", "*.txt.gz"))
-	if err != nil || len(files) == 0 {
-		t.Skip("there is no folder shared/oracles beside the repository")
-	}
-	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".txt.gz")
-		t.Run(name, func(t *testing.T) {
-			prefix, kind, _ := strings.Cut(name, "-")
-			order, oneByOne := orderOf(t, kind)
-			p := public[prefix]
-			jobs, err := trace.Read([]string{filepath.Join(shared, "traces", p.file)}, trace.Options{Procs: p.procs})
-			if err != nil {
-				t.Fatal(err)
-			}
-			jobs.Anchor(monday)
-			r, err := simulation.Run(t.Context(), oneHost(p.procs, order), jobs, simulation.Options{OneByOne: oneByOne})
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkStarts(t, r, unzip(t, file))
-		})
-	}
-}
-
-// orderOf reads the end of a schedule's name. Conservative ones are sequential: each completion moves the
-// reservations by itself.
-func orderOf(t *testing.T, kind string) (order scheduling.Order, oneByOne bool) {
-	t.Helper()
-	name, how, _ := strings.Cut(kind, "-")
-	order, known := map[string]scheduling.Order{"fcfs": scheduling.FCFS, "easy": scheduling.EASY, "cons": scheduling.Conservative}[name]
-	if !known {
-		t.Fatalf("no order is known for %s", kind)
-	}
-	return order, how != "batch"
+	oracle.Each(t, shared, func(t *testing.T, s oracle.Schedule) {
+		jobs, err := trace.Read([]string{s.Trace.File}, trace.Options{Procs: s.Trace.Procs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs.Anchor(monday)
+		r, err := simulation.Run(t.Context(), oneHost(s.Trace.Procs, s.Order), jobs, simulation.Options{OneByOne: s.OneByOne})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkStarts(t, r, s.Lines(t))
+	})
 }
 
 func oneHost(procs int64, order scheduling.Order) simulation.Farm {
@@ -78,24 +41,6 @@ func oneHost(procs int64, order scheduling.Order) simulation.Farm {
 		Name: "east", SessionInterval: 5 * cluster.Second, Policy: scheduling.Policy{Order: order},
 		Settings: simulation.Settings{Hosts: []simulation.OwnedHosts{{Name: "host", CPUs: procs}}},
 	}
-}
-
-func unzip(t *testing.T, file string) []byte {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 // checkStarts compares the jobs with lines of id, submit, start, run, procs and estimate, sorted by id.

@@ -3,8 +3,6 @@ package replay_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -12,15 +10,13 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/scheduling"
 	"xce.internal/elastic/scheduling/replay"
+	"xce.internal/elastic/scheduling/replay/oracle"
 )
 
 // kth is the trace of KTH, so many times one after the other.
 func kth(b *testing.B, times int) (trace replay.Trace) {
 	b.Helper()
-	if _, err := os.Stat(filepath.Join(shared, "traces", public["kth"].file)); err != nil {
-		b.Skip("there is no folder shared/traces beside the repository")
-	}
-	once := publicTrace(b, "kth").Jobs
+	once := read(b, oracle.Public(b, shared, "kth")).Jobs
 	span := once[len(once)-1].Submit.Sub(once[0].Submit) + cluster.Hour
 	for i := range times {
 		for _, j := range once {
