@@ -88,6 +88,21 @@ type Job struct {
 	// have to change for it to start; see package scheduling.
 	Code   string `json:"code,omitempty"`
 	Change string `json:"change,omitempty"`
+	// Told is what the scheduler says of the job, where another schedules it than the controller.
+	Told *Told `json:"told,omitempty"`
+}
+
+// Told is what a scheduler of another make says of a job.
+type Told struct {
+	// Name is how it calls the job, as in 1234_[2-100], where that is not its id.
+	Name string `json:"name,omitempty"`
+	// Reason is its own word for why the job waits, as in Licenses.
+	Reason string `json:"reason,omitempty"`
+	// Barred says why more hosts and tokens would not let the job start, such as
+	// that it is held; it raises no demand. Empty where they would.
+	Barred string `json:"barred,omitempty"`
+	// Expected is when the scheduler expects to start it; 0 where it does not say.
+	Expected Time `json:"expected,omitempty"`
 }
 
 // TokenNames answers the resources a job needs, sorted.

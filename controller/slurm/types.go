@@ -1,0 +1,90 @@
+package slurm
+
+import "xce.internal/elastic/cluster"
+
+// Node is a node as `scontrol -F -o show node` tells of it.
+type Node struct {
+	Name, Address, Hostname string
+	CPUs, MemoryMB          int64
+	Features                []string // the available ones
+	// Gres are countables by their names, such as gpu, over all types of each.
+	Gres       map[string]int64
+	Partitions []string
+	// Base is the first word of the state, such as IDLE; Flags are the others, such as DRAIN.
+	Base  string
+	Flags []string
+	// Reason is who said what of the node, as in "xce: idle [root@2026-01-31T08:00:00]", without the part in brackets.
+	Reason string
+	// AllocatedCPUs are in use by jobs.
+	AllocatedCPUs, AllocatedMemoryMB int64
+	Booted                           cluster.Time
+}
+
+// Licence is one licence as `scontrol -o show licenses` tells of it.
+type Licence struct {
+	Name                        string // with the server, as in vcs@pool, of a remote one
+	Total, Used, Free, Reserved int64
+	Remote                      bool
+	// LastConsumed and Deficit are what newer releases tell beside that.
+	LastConsumed, Deficit int64
+}
+
+// Reservation is a reservation as `scontrol -o show reservation` tells of it.
+type Reservation struct {
+	Name     string
+	Flags    []string
+	Licences map[string]int64
+	Nodes    []string
+	State    string // ACTIVE or INACTIVE
+	Start    cluster.Time
+	End      cluster.Time
+	Users    []string
+}
+
+// Partition is a partition as `scontrol -o show partition` tells of it.
+type Partition struct {
+	Name     string
+	Default  bool
+	State    string // UP, DOWN, DRAIN or INACTIVE
+	Nodes    []string
+	NodeSets []string
+	// MaxNodes is the most nodes of one job; 0 means no limit. MaxTime is its longest time; 0 means no limit.
+	MaxNodes       int64
+	MaxTime        cluster.Duration
+	PriorityFactor int64
+}
+
+// Job is one row of `squeue`: a job, a component of a heterogeneous one, a running
+// element of an array, or all its waiting ones.
+type Job struct {
+	ID, ArrayID int64
+	// Elements is how many elements a waiting array has, AtOnce how many of them may run at once (0 is no limit).
+	Elements, AtOnce int64
+	// HetID and HetOffset tell of a component of a heterogeneous job; HetID is 0 where it is none.
+	HetID, HetOffset                                int64
+	Name, User, Account, Partition, QOS, State      string
+	Reason                                          string
+	Priority                                        int64
+	Nodes, CPUs, Tasks, CPUsPerTask                 int64
+	MemoryMB                                        int64 // as MemoryPer says
+	MemoryPerCPU                                    bool
+	Features                                        string
+	Licences                                        map[string]int64
+	AnyLicence                                      bool             // one of Licences, not all
+	Gres                                            map[string]int64 // on each node
+	TimeLimit                                       cluster.Duration // 0 is none
+	Submitted, Eligible, Started, Expected          cluster.Time
+	Dependency, RequiredNodes, Reservation, Comment string
+	Exclusive                                       bool
+	On                                              []string // nodes it runs on
+}
+
+// Settings are what a running Slurm says of itself.
+type Settings struct {
+	Version string // as in 22.05.8
+	// Booted is when slurmctld started: another time is another start.
+	Booted  cluster.Time
+	Cluster string
+	// Keys are the lines of `scontrol show config`, by their names in lower case.
+	Keys map[string]string
+}
