@@ -91,7 +91,7 @@ func (s *Service) ProviderView(ctx context.Context, provider string, ask []strin
 	v.Provider, v.Room, v.Weights = provider, map[string]int64{}, map[string]int64{}
 	v.Open, v.Closed = []cluster.Loan{}, []string{}
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
-		w := &work{Tx: tx, now: s.at(tx)}
+		w := s.work(tx, "")
 		demand, err := w.Demand()
 		if err != nil {
 			return err

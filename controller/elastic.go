@@ -30,6 +30,11 @@ func (s *Service) WriteHost(ctx context.Context, actor string, in api.WriteHost)
 		if err != nil {
 			return err
 		}
+		if in.Fence && s.config.Backend != nil {
+			if err := e.clear(ctx, s.config.Backend, in); err != nil {
+				return err
+			}
+		}
 		answer, err := e.books.Write(in, w.now)
 		written = answer.HostWritten
 		switch {
@@ -44,6 +49,9 @@ func (s *Service) WriteHost(ctx context.Context, actor string, in api.WriteHost)
 		}
 		return e.keep(in, answer)
 	})
+	if err == nil && in.StopJobs != nil && s.config.Backend != nil {
+		err = s.requeueOn(ctx, written.Host.Name)
+	}
 	return written, err
 }
 
@@ -221,15 +229,20 @@ func (w *work) saveElastic(row cluster.ElasticHost) error {
 	if err != nil || !here {
 		return err
 	}
-	closed := ""
-	if row.Drain != nil {
-		closed = "it drains: " + row.Drain.Why
-	}
+	closed := drains(row)
 	if host.Host.Closed == closed && host.Host.Health == row.Health {
 		return nil
 	}
 	host.Host.Closed, host.Host.Health = closed, row.Health
 	return w.SaveHost(host)
+}
+
+// drains says why an elastic host takes no new jobs; empty where it does.
+func drains(row cluster.ElasticHost) string {
+	if row.Drain == nil {
+		return ""
+	}
+	return "it drains: " + row.Drain.Why
 }
 
 // hostOf answers the host that an elastic host is in the cluster; here is false
@@ -251,6 +264,9 @@ func (w *work) leave(row cluster.ElasticHost) error {
 
 // stopJobs has the host stop its jobs, so that they wait again.
 func (w *work) stopJobs(row cluster.ElasticHost) error {
+	if w.reading != nil {
+		return nil // the backend is asked for it
+	}
 	jobs, err := w.HostJobs(row.Name)
 	if err != nil || len(jobs) == 0 {
 		return err
@@ -271,7 +287,7 @@ func (w *work) stopJobs(row cluster.ElasticHost) error {
 // requeueAll lets the jobs of a machine that is no more wait again.
 func (w *work) requeueAll(row cluster.ElasticHost) error {
 	_, here, err := w.hostOf(row)
-	if err != nil || !here {
+	if err != nil || !here || w.reading != nil { // a backend finds out by itself
 		return err
 	}
 	jobs, err := w.HostJobs(row.Name)

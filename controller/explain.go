@@ -18,10 +18,10 @@ import (
 func (s *Service) Explain(ctx context.Context, kind, id string) (api.Explanation, error) {
 	e := api.Explanation{Subject: kind + " " + id}
 	err := s.store.Read(ctx, func(tx *store.Tx) (err error) {
-		w := &work{Tx: tx, now: s.at(tx)}
+		w := s.work(tx, "")
 		switch kind {
 		case "job":
-			e.Sentences, err = w.explainJob(id, s.last.Load())
+			e.Sentences, err = s.explainJob(w, id)
 		case "loan":
 			e.Sentences, err = w.explainLoan(id)
 		case "resource":
@@ -36,7 +36,7 @@ func (s *Service) Explain(ctx context.Context, kind, id string) (api.Explanation
 	return e, err
 }
 
-func (w *work) explainJob(id string, last *api.Session) ([]string, error) {
+func (s *Service) explainJob(w *work, id string) ([]string, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
 		return nil, refuse(http.StatusUnprocessableEntity, "job id %q is not a number; `xce-elastic jobs` lists them", id)
@@ -46,7 +46,7 @@ func (w *work) explainJob(id string, last *api.Session) ([]string, error) {
 		return nil, err
 	}
 	if !found {
-		return nil, refuse(http.StatusNotFound, "there is no job %d; `xce-elastic jobs` lists them", n)
+		return nil, refuse(http.StatusNotFound, "there is no job %d; `xce-elastic jobs` lists them%s", n, s.pastJobs())
 	}
 	again, err := w.requeued(job)
 	if err != nil {
@@ -60,8 +60,8 @@ func (w *work) explainJob(id string, last *api.Session) ([]string, error) {
 	case job.State.Ended():
 		return append([]string{fmt.Sprintf("Job %d ended as %s at %s on %s with exit status %d: %s.", n, job.State, job.Ended.Stamp(), job.Host, job.ExitCode, ended(job.Why))}, again...), nil
 	}
-	sentences, err := w.explainWaiting(job, last)
-	return append(sentences, again...), err
+	sentences, err := w.explainWaiting(job, s.last.Load())
+	return append(append(sentences, s.saysOf(job)...), again...), err
 }
 
 // explainWaiting tells why a job waits, what would have to change, what it is

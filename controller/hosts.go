@@ -13,10 +13,16 @@ import (
 	"xce.internal/elastic/controller/store"
 )
 
+// hostsJoinThere is what an agent is told where another schedules the jobs.
+const hostsJoinThere = "hosts join it, and run no agent"
+
 // Join takes a host with a certificate into the cluster, or takes over what it
 // says of itself anew. An elastic host, which its certificate names by id, must be
 // one that is here or expected.
 func (s *Service) Join(ctx context.Context, peer pki.Peer, join api.JoinHost) error {
+	if err := s.scheduledElsewhere(hostsJoinThere); err != nil {
+		return err
+	}
 	if err := join.Capacity().Validate("").Err(); err != nil {
 		return err
 	}

@@ -20,6 +20,9 @@ func jobChange(job cluster.Job, why string) api.Change {
 // Submit queues a job. One that can never run is refused, naming the limit.
 func (s *Service) Submit(ctx context.Context, actor string, spec cluster.JobSpec) (cluster.Job, error) {
 	var job cluster.Job
+	if err := s.scheduledElsewhere("submit the job there"); err != nil {
+		return job, err
+	}
 	err := s.add(ctx, actor, func(w *work) error {
 		stored, err := w.Resources()
 		if err != nil {
@@ -95,10 +98,11 @@ func (w *work) awaited(spec cluster.JobSpec, ps *cluster.Problems) error {
 // Jobs lists jobs: all, or those in one state.
 func (s *Service) Jobs(ctx context.Context, state cluster.JobState) (jobs []cluster.Job, err error) {
 	err = s.store.Read(ctx, func(tx *store.Tx) error {
+		w := s.work(tx, "")
 		if state == "" {
-			jobs, err = tx.Jobs()
+			jobs, err = w.Jobs()
 		} else {
-			jobs, err = tx.Jobs(state)
+			jobs, err = w.Jobs(state)
 		}
 		return err
 	})

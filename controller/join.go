@@ -23,7 +23,8 @@ import (
 func (s *Service) JoinToken(ctx context.Context, id string) (api.JoinToken, error) {
 	token := api.JoinToken{Token: rand.Text()}
 	err := s.store.Update(ctx, func(tx *store.Tx) error {
-		w := &work{Tx: tx, now: s.at(tx), acting: actingOf(ctx)}
+		w := s.work(tx, "")
+		w.acting = actingOf(ctx)
 		row, found, err := w.ElasticHost(id)
 		if err != nil {
 			return err
@@ -53,6 +54,9 @@ func hashOf(text string) string {
 // certificate. The same host may ask again, as when the answer was lost; anyone
 // else, too late or unknown, is refused, and that is written down.
 func (s *Service) JoinWithToken(ctx context.Context, in api.JoinRequest) (api.Joined, error) {
+	if err := s.scheduledElsewhere(hostsJoinThere); err != nil {
+		return api.Joined{}, err
+	}
 	if name, named := strings.CutPrefix(in.Host, "host/"); !named || !cluster.ValidName(name) {
 		return api.Joined{}, refuse(http.StatusUnprocessableEntity, "host is no id of a host; it is host/NAME, as the provider was given it")
 	}

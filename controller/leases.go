@@ -71,7 +71,7 @@ func (s *Service) unknown(at string, providers []string) (faults cluster.Problem
 func (s *Service) Leases(ctx context.Context) (api.Leases, error) {
 	out := api.Leases{Leases: []cluster.Lease{}, Provisioners: []cluster.Provisioner{}}
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
-		w := &work{Tx: tx, now: s.at(tx)}
+		w := s.work(tx, "")
 		book, err := s.book(w)
 		out.Now = w.now
 		out.Leases = append(out.Leases, book.Leases...)

@@ -22,6 +22,9 @@ func (s *Service) write(ctx context.Context, actor string, in judge.LoanWrite) (
 		if err != nil {
 			return err
 		}
+		if err := s.withhold(ctx, &books, in, w.now); err != nil {
+			return err
+		}
 		answer, err := books.Write(in, w.now)
 		written = answer.Written
 		if err != nil {
@@ -33,6 +36,9 @@ func (s *Service) write(ctx context.Context, actor string, in judge.LoanWrite) (
 		}
 		return w.keepLoan(r, answer)
 	})
+	if err == nil && in.Intend == nil && s.config.Backend != nil {
+		s.settleSoon(ctx, in.At().Resource)
+	}
 	return written, err
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/backend"
 	"xce.internal/elastic/controller/judge"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/record"
@@ -50,6 +51,8 @@ type Config struct {
 	// SessionLease is for how long a controller that gives no sign keeps the right
 	// to run sessions; 0 is the usual time.
 	SessionLease cluster.Duration
+	// Backend schedules the jobs; nil where this controller does.
+	Backend Backend
 }
 
 // Record takes down what the controller decides. It must not make the controller wait.
@@ -104,6 +107,17 @@ type Service struct {
 	settledAt atomic.Int64
 	// toldSession is the last session that the others know of.
 	toldSession *api.Session
+
+	// reading is what the backend has, where there is one, as it was read last, with what
+	// the session found of it; trouble is why it is not read.
+	reading atomic.Pointer[reading]
+	trouble atomic.Pointer[api.Trouble]
+	// unsettled is what the backend was asked to change and did not.
+	unsettled atomic.Pointer[api.Trouble]
+	// guesses are held against what the backend then does; loads are how many jobs each
+	// elastic host was last noted to have there. Sessions alone write loads.
+	guesses backend.Guesses
+	loads   map[string]int64
 }
 
 // self is the actor of what the controller does by itself.
@@ -116,6 +130,10 @@ func NewService(ctx context.Context, config Config, st *store.Store, now func() 
 	s := &Service{
 		config: config, store: st, now: now, given: now != nil, log: log, instance: rand.Text(), untold: map[string]cluster.Time{},
 		watch: newWatch(), kick: make(chan struct{}, 1), seen: map[string]cluster.Time{}, heard: map[string]bool{}, warned: map[string]bool{}, reported: map[string]cluster.Time{},
+		loads: map[string]int64{},
+	}
+	if config.Backend != nil {
+		s.reading.Store(newReading(backend.View{}))
 	}
 	if now == nil {
 		s.now = st.Now
@@ -142,6 +160,8 @@ type work struct {
 	now   cluster.Time
 	// acting is the provisioner that calls; nil for anyone else.
 	acting *acting
+	// reading is what the backend has; nil for the builtin one, of which the store knows all.
+	reading *reading
 	// revision is that of the last record; 0 while nothing was recorded.
 	revision int64
 	// assigned are the hosts of which the jobs changed, or that are gone.
@@ -186,7 +206,8 @@ func (s *Service) update(ctx context.Context, actor string, fn func(w *work) err
 func (s *Service) add(ctx context.Context, actor string, fn func(w *work) error) error {
 	var w *work
 	err := s.store.Update(ctx, func(tx *store.Tx) error {
-		w = &work{Tx: tx, actor: actor, now: s.at(tx), acting: actingOf(ctx)}
+		w = s.work(tx, actor)
+		w.acting = actingOf(ctx)
 		if err := fn(w); err != nil {
 			return err
 		}

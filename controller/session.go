@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -60,7 +61,8 @@ func (s *Service) RunSessions(ctx context.Context) {
 			continue
 		}
 		took, err := s.trySession(ctx)
-		if failed = err != nil; failed && ctx.Err() == nil {
+		var told *unread
+		if failed = err != nil; failed && ctx.Err() == nil && !errors.As(err, &told) {
 			s.log.Error("session failed", "error", err)
 		}
 		select {
@@ -81,21 +83,27 @@ func (s *Service) Session(ctx context.Context) error {
 
 // trySession also answers how long the session took, once it had its turn.
 func (s *Service) trySession(ctx context.Context) (took time.Duration, err error) {
-	if s.ledElsewhere() > 0 {
-		return 0, nil
-	}
-	if s.store.Shared() && !s.leads.Load() {
-		if err := s.askWhoLeads(ctx); err != nil || s.ledElsewhere() > 0 {
+	if s.store.Shared() && !s.leads.Load() && s.ledElsewhere() == 0 {
+		if err := s.askWhoLeads(ctx); err != nil {
 			return 0, err
 		}
 	}
+	if s.ledElsewhere() > 0 {
+		s.onlyLook(ctx)
+		return 0, nil
+	}
 	began := time.Now()
-	err = s.session(ctx, &began)
+	if s.config.Backend != nil {
+		err = s.backendSession(ctx)
+	} else {
+		err = s.session(ctx, &began, nil)
+	}
 	return time.Since(began), err
 }
 
-// session runs a session; it sets when it began.
-func (s *Service) session(ctx context.Context, began *time.Time) error {
+// session runs a session, on what was read of the backend where there is one; it sets
+// when it began.
+func (s *Service) session(ctx context.Context, began *time.Time, of *reading) error {
 	var w *work
 	var session api.Session
 	var before int64
@@ -107,7 +115,13 @@ func (s *Service) session(ctx context.Context, began *time.Time) error {
 			return err
 		}
 		before, _ = tx.Turn()
-		w = &work{Tx: tx, actor: self, now: s.at(tx)}
+		w = s.work(tx, self)
+		if of != nil {
+			w.reading = of
+			if err := s.mirror(w); err != nil {
+				return err
+			}
+		}
 		if err := s.listen(w); err != nil {
 			return err
 		}
@@ -117,6 +131,9 @@ func (s *Service) session(ctx context.Context, began *time.Time) error {
 		}
 		read.in.Settled = s.settled(tx, settled)
 		result := scheduling.Run(read.in)
+		if of != nil {
+			of.found = &found{read.in, result}
+		}
 		session = api.NewSession(s.config.Cluster, read.in, result)
 		w.decided(record.Entry{Session: &record.SessionEntry{Input: read.in, Limits: read.limits, Result: result}})
 		if err := w.apply(read, result); err != nil {
@@ -164,7 +181,7 @@ func (s *Service) LastSession(ctx context.Context) (api.Session, error) {
 func (s *Service) Snapshot(ctx context.Context) (snapshot.Snapshot, error) {
 	var state snapshot.Snapshot
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
-		read, err := s.read(&work{Tx: tx, now: s.at(tx)})
+		read, err := s.read(s.work(tx, ""))
 		read.in.Settled = s.settled(tx, !s.freed.Load())
 		state = snapshot.Of(s.config.Cluster, read.in)
 		return err
@@ -219,6 +236,7 @@ func (s *Service) read(w *work) (read state, err error) {
 			SharedResource: r.Resource, Total: account.Total(), InUse: account.InUse, Loans: account.Loans, Idle: r.Idle,
 		}
 	}
+	w.narrow(in)
 	return read, nil
 }
 
@@ -261,8 +279,11 @@ func jobOf(in scheduling.Input, id int64) cluster.Job {
 	return in.Jobs[i]
 }
 
-// apply keeps a session's result.
-func (w *work) apply(read state, result scheduling.Result) error {
+// applyJobs keeps what a session's result is to the jobs.
+func (w *work) applyJobs(read state, result scheduling.Result) error {
+	if w.reading != nil {
+		return nil // they are the backend's
+	}
 	for _, start := range result.Starts {
 		if err := w.startJob(jobOf(read.in, start.Job), start); err != nil {
 			return err
@@ -274,6 +295,14 @@ func (w *work) apply(read state, result scheduling.Result) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// apply keeps a session's result.
+func (w *work) apply(read state, result scheduling.Result) error {
+	if err := w.applyJobs(read, result); err != nil {
+		return err
 	}
 	for _, r := range read.resources {
 		if clock := result.Clocks[r.Name]; !slices.Equal(clock, r.Idle) {

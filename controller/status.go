@@ -20,7 +20,8 @@ func (s *Service) Status(ctx context.Context) (api.Status, error) {
 	st := api.Status{Cluster: s.config.Cluster, Resources: []api.ResourceStatus{}, Hosts: []api.HostStatus{}}
 	err := s.store.Read(ctx, func(tx *store.Tx) (err error) {
 		st.Now = s.at(tx)
-		w := &work{Tx: tx, now: st.Now}
+		w := s.work(tx, "")
+		st.Backend = s.backendStatus(w)
 		if st.Revision, err = w.Revision(); err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func (s *Service) hostStatus(w *work, st *api.Status, running []cluster.Job) err
 		row := api.HostStatus{Elastic: rows[h.Host.ID], Host: h.Host, FreeCPUs: h.Host.CPUs, FreeMemoryMB: h.Host.MemoryMB, FreeCountables: maps.Clone(h.Host.Countables), IdleSince: idle[h.Name]}
 		row.LastSeen, row.Up = s.lastSeen(h.Name), s.isUp(h.Name, w.now)
 		for _, job := range running {
-			if job.Host != h.Name {
+			if job.Host != h.Name && !slices.Contains(job.Hosts, h.Name) {
 				continue
 			}
 			row.Jobs++

@@ -187,7 +187,7 @@ func (s *Service) Catalog(ctx context.Context) (api.CatalogView, error) {
 	v := api.CatalogView{Templates: []api.TemplateStatus{}}
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
 		v.Now = s.at(tx)
-		w := &work{Tx: tx, now: v.Now}
+		w := s.work(tx, "")
 		offers, err := w.Offers()
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/backend"
 	"xce.internal/elastic/policy"
 	"xce.internal/elastic/scheduling"
 )
@@ -151,6 +152,29 @@ type Status struct {
 	Halt string `json:"halt,omitempty"`
 	// Controllers are those that are there, where several can share the state.
 	Controllers []ControllerStatus `json:"controllers,omitempty"`
+	// Backend is how the backend stands, where another schedules the jobs than the controller.
+	Backend *BackendStatus `json:"backend,omitempty"`
+}
+
+// BackendStatus is how a backend stands.
+type BackendStatus struct {
+	Name string `json:"name"`
+	// Read is when it was read last; 0 is never.
+	Read cluster.Time `json:"read,omitempty"`
+	// Trouble is why it is not read, or must not be acted upon, and since when.
+	Trouble *Trouble `json:"trouble,omitempty"`
+	// Unsettled is what it was asked to change and did not, and since when; it is tried again.
+	Unsettled *Trouble `json:"unsettled,omitempty"`
+	// Warnings say what someone should look at.
+	Warnings []string `json:"warnings,omitempty"`
+	// Guesses are how often it did what our sessions had foreseen, and what else.
+	Guesses []backend.Count `json:"guesses,omitempty"`
+}
+
+// Trouble is something that does not work, and since when.
+type Trouble struct {
+	Since cluster.Time `json:"since"`
+	Why   string       `json:"why"`
 }
 
 // ControllerStatus is one of the controllers that share a state.

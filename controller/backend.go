@@ -1,0 +1,328 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/backend"
+	"xce.internal/elastic/controller/store"
+	"xce.internal/elastic/scheduling"
+)
+
+// Backend is a scheduler of another make, which schedules the jobs in the
+// controller's place. Each call can be repeated; one of which nobody knows what
+// became is a [*backend.Unknown].
+type Backend interface {
+	// Name is what people call it.
+	Name() string
+	// Look reads what it has. A reading that must not be acted upon is a [*backend.NotYet].
+	Look(ctx context.Context) (backend.View, error)
+	// Withhold lets jobs use at most so many units of a resource, and answers how it
+	// counts the resource afterwards: what it then has in use is so for certain, and
+	// what is more than that of `usable` cannot come into use.
+	Withhold(ctx context.Context, resource string, usable int64) (backend.Resource, error)
+	// Declare has it know a host that is about to come.
+	Declare(ctx context.Context, m backend.Machine) error
+	// Drain has a host get no new jobs, and Open ends that, if we began it.
+	Drain(ctx context.Context, host, why string) error
+	Open(ctx context.Context, host string) error
+	// Remove takes a host out for good, unless jobs are on it.
+	Remove(ctx context.Context, host string) (busy bool, err error)
+	// Requeue stops a job, so that it waits again.
+	Requeue(ctx context.Context, job int64) error
+	// Placeholder has it take jobs that only hosts of the template can run, before there
+	// is one; DropPlaceholder ends that.
+	Placeholder(ctx context.Context, m backend.Machine) error
+	DropPlaceholder(ctx context.Context, template string) error
+}
+
+// reading is what the backend has, as it was read last.
+type reading struct {
+	backend.View
+	byID   map[int64]int    // jobs
+	byHost map[string][]int // running jobs
+	hosts  map[string]int
+	// found is what a session that came to an end found of it; nil where there was none.
+	found *found
+}
+
+// found is a session's input and result.
+type found struct {
+	in     scheduling.Input
+	result scheduling.Result
+}
+
+func newReading(v backend.View) *reading {
+	r := &reading{View: v, byID: make(map[int64]int, len(v.Jobs)), byHost: map[string][]int{}, hosts: make(map[string]int, len(v.Hosts))}
+	for i := range v.Jobs {
+		job := &v.Jobs[i]
+		r.byID[job.ID] = i
+		if job.State == cluster.JobRunning {
+			for _, host := range job.Hosts {
+				r.byHost[host] = append(r.byHost[host], i)
+			}
+		}
+	}
+	for i := range v.Hosts {
+		r.hosts[v.Hosts[i].Name] = i
+	}
+	return r
+}
+
+// host answers a host of the backend, or nil where it knows none of that name.
+func (r *reading) host(name string) *backend.Host {
+	if i, known := r.hosts[name]; known {
+		return &r.View.Hosts[i]
+	}
+	return nil
+}
+
+// inUse answers how many units of a resource jobs have, and how many others keep back for theirs.
+func (r *reading) inUse(resource string) (used, reserved int64) {
+	if counted, found := r.Resources[resource]; found {
+		return counted.Used, counted.Reserved
+	}
+	for i := range r.View.Jobs {
+		if job := &r.View.Jobs[i]; job.State == cluster.JobRunning {
+			used += job.TokensTaken(job.Alternative)[resource]
+		}
+	}
+	return used, 0
+}
+
+// work begins a change, or a look at the state, on behalf of the actor.
+func (s *Service) work(tx *store.Tx, actor string) *work {
+	return &work{Tx: tx, actor: actor, now: s.at(tx), reading: s.reading.Load()}
+}
+
+// The jobs are the backend's where there is one: what the work is told of them
+// here comes from its last reading, and not from the store.
+
+// Jobs lists the jobs in one of the states, or all for none, ordered by id.
+func (w *work) Jobs(states ...cluster.JobState) ([]cluster.Job, error) {
+	if w.reading == nil {
+		return w.Tx.Jobs(states...)
+	}
+	jobs := []cluster.Job{}
+	for _, job := range w.reading.View.Jobs {
+		if len(states) == 0 || slices.Contains(states, job.State) {
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs, nil
+}
+
+// Job finds one job.
+func (w *work) Job(id int64) (cluster.Job, bool, error) {
+	if w.reading == nil {
+		return w.Tx.Job(id)
+	}
+	i, found := w.reading.byID[id]
+	if !found {
+		return cluster.Job{}, false, nil
+	}
+	return w.reading.View.Jobs[i], true, nil
+}
+
+// HostJobs lists the jobs that are on a host.
+func (w *work) HostJobs(host string) ([]cluster.Job, error) {
+	if w.reading == nil {
+		return w.Tx.HostJobs(host)
+	}
+	var jobs []cluster.Job
+	for _, i := range w.reading.byHost[host] {
+		jobs = append(jobs, w.reading.View.Jobs[i])
+	}
+	return jobs, nil
+}
+
+// CountJobs counts jobs by state.
+func (w *work) CountJobs() (map[cluster.JobState]int64, error) {
+	if w.reading == nil {
+		return w.Tx.CountJobs()
+	}
+	counts := map[cluster.JobState]int64{}
+	for i := range w.reading.View.Jobs {
+		job := &w.reading.View.Jobs[i]
+		counts[job.State] += max(job.Array-job.Begun, 1)
+	}
+	return counts, nil
+}
+
+// InUse answers how many units of a resource jobs have.
+func (w *work) InUse(resource string) (int64, error) {
+	if w.reading == nil {
+		return w.Tx.InUse(resource)
+	}
+	used, _ := w.reading.inUse(resource)
+	return used, nil
+}
+
+// unread is why the backend was not read, or must not be acted upon.
+type unread struct{ why error }
+
+func (u *unread) Error() string { return u.why.Error() }
+func (u *unread) Unwrap() error { return u.why }
+
+// look reads the backend. That it cannot be read is told once, until it can again.
+func (s *Service) look(ctx context.Context) (*reading, error) {
+	view, err := s.config.Backend.Look(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.cannotRead(err)
+		}
+		return nil, &unread{err}
+	}
+	now := s.now()
+	if trouble := s.trouble.Swap(nil); trouble != nil {
+		s.log.Info("the backend is read again", "backend", s.config.Backend.Name(), "after", now.Sub(trouble.Since).String())
+	}
+	if last := s.reading.Load(); last == nil || now.Sub(last.At) > s.silence()/2 {
+		s.hearAnew() // it was our own silence, or the backend's, and not the hosts'
+	}
+	return newReading(view), nil
+}
+
+// backendSession reads the backend, runs a session on that, and then has the backend's
+// tokens and hosts be as the books say.
+func (s *Service) backendSession(ctx context.Context) error {
+	read, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	s.guesses.Check(read.View, guessGrace)
+	began := time.Now()
+	if err := s.session(ctx, &began, read); err != nil {
+		return err
+	}
+	found := read.found
+	if read.found = nil; found == nil { // another controller runs the sessions
+		s.reading.Store(read)
+		return nil
+	}
+	s.tell(read, *found)
+	s.reading.Store(read)
+	s.settle(ctx)
+	return nil
+}
+
+// guessGrace is how long a job may take to start that could, before the guess counts as wrong.
+const guessGrace = 15 * cluster.Second
+
+// onlyLook keeps what the backend has, at a controller that runs no sessions.
+func (s *Service) onlyLook(ctx context.Context) {
+	if s.config.Backend == nil {
+		return
+	}
+	if read, err := s.look(ctx); err == nil {
+		s.reading.Store(read)
+	}
+}
+
+// settle has the backend's tokens and hosts be as the books say. What does not come
+// about is told once, and tried again after the next session.
+func (s *Service) settle(ctx context.Context) {
+	err := errors.Join(s.settleTokens(ctx), s.settleHosts(ctx))
+	if ctx.Err() != nil {
+		return
+	}
+	before := s.unsettled.Load()
+	if err == nil {
+		if s.unsettled.Store(nil); before != nil {
+			s.log.Info("the backend has taken all changes", "backend", s.config.Backend.Name())
+		}
+		return
+	}
+	trouble := api.Trouble{Since: s.now(), Why: err.Error()}
+	if before != nil {
+		trouble.Since = before.Since
+	}
+	s.unsettled.Store(&trouble)
+	if before == nil || before.Why != trouble.Why {
+		s.log.Warn("the backend has not taken all changes; they are tried again", "backend", s.config.Backend.Name(), "error", err)
+	}
+}
+
+// cannotRead keeps since when, and why, the backend is not read.
+func (s *Service) cannotRead(err error) {
+	before := s.trouble.Load()
+	trouble := api.Trouble{Since: s.now(), Why: err.Error()}
+	if before != nil {
+		trouble.Since = before.Since
+	}
+	s.trouble.Store(&trouble)
+	var notYet *backend.NotYet
+	switch {
+	case before != nil && before.Why == trouble.Why:
+	case errors.As(err, &notYet):
+		s.log.Info("the backend's state is not acted upon yet", "backend", s.config.Backend.Name(), "why", notYet.Why)
+	default:
+		s.log.Warn("the backend cannot be read; nothing is decided until it can", "backend", s.config.Backend.Name(), "error", err)
+	}
+}
+
+// hearAnew gives each host the time that it has after a start.
+func (s *Service) hearAnew() {
+	s.seenMu.Lock()
+	defer s.seenMu.Unlock()
+	clear(s.seen)
+	clear(s.heard)
+}
+
+// scheduledElsewhere refuses what only the builtin backend does.
+func (s *Service) scheduledElsewhere(what string) error {
+	if s.config.Backend == nil {
+		return nil
+	}
+	return refuse(http.StatusConflict, "%s schedules the jobs of this cluster: %s", s.config.Backend.Name(), what)
+}
+
+// backendStatus tells how the backend stands.
+func (s *Service) backendStatus(w *work) *api.BackendStatus {
+	if s.config.Backend == nil {
+		return nil
+	}
+	st := &api.BackendStatus{Name: s.config.Backend.Name(), Trouble: s.trouble.Load(), Unsettled: s.unsettled.Load(), Guesses: s.guesses.Tally()}
+	if w.reading != nil {
+		st.Read, st.Warnings = w.reading.At, w.reading.Warnings
+	}
+	return st
+}
+
+// unknownOutcome answers a call that the backend did not settle: nothing is decided on it.
+func (s *Service) unknownOutcome(what string, err error) error {
+	return refuse(http.StatusServiceUnavailable, "%s: %s did not settle it, and nothing was decided: %v", what, s.config.Backend.Name(), err)
+}
+
+// pastJobs says where jobs are found that have ended.
+func (s *Service) pastJobs() string {
+	if s.config.Backend == nil {
+		return ""
+	}
+	return ", those that wait or run; " + s.config.Backend.Name() + " knows of those that have ended"
+}
+
+// saysOf answers what the backend says of a waiting job, beside what we say.
+func (s *Service) saysOf(job cluster.Job) []string {
+	if job.Told == nil || s.config.Backend == nil {
+		return nil
+	}
+	name := s.config.Backend.Name()
+	sentences := []string{}
+	if job.Told.Reason != "" {
+		sentences = append(sentences, fmt.Sprintf("%s says: %s.", name, job.Told.Reason))
+	}
+	if job.Told.Expected > 0 {
+		sentences = append(sentences, fmt.Sprintf("%s expects to start it at %s.", name, job.Told.Expected.Stamp()))
+	}
+	if job.Told.Barred != "" {
+		sentences = append(sentences, fmt.Sprintf("Nothing is asked for on its behalf: %s.", ended(job.Told.Barred)))
+	}
+	return sentences
+}

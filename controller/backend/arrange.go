@@ -1,0 +1,101 @@
+package backend
+
+import (
+	"cmp"
+	"slices"
+
+	"xce.internal/elastic/cluster"
+)
+
+// Do is a kind of step.
+type Do string
+
+// Steps that bring a scheduler's hosts in line with the rows.
+const (
+	DoDeclare         Do = "declare"
+	DoDrain           Do = "drain"
+	DoOpen            Do = "open"
+	DoRemove          Do = "remove"
+	DoPlaceholder     Do = "placeholder"
+	DoDropPlaceholder Do = "drop-placeholder"
+)
+
+// Step is one thing to do to the scheduler's hosts.
+type Step struct {
+	Do   Do
+	Host string
+	// Machine is what to declare, or what a placeholder stands for.
+	Machine Machine
+	Why     string
+}
+
+// Arrange answers what is to be done so that the scheduler has the hosts that the rows
+// of elastic hosts say, and a placeholder for each template. Rows are those that stand
+// for something. The same state needs no step.
+func Arrange(rows []cluster.ElasticHost, templates []cluster.Template, v View) []Step {
+	known := map[string]*Host{}
+	for i := range v.Hosts {
+		known[v.Hosts[i].Name] = &v.Hosts[i]
+	}
+	var steps []Step
+	for _, row := range rows {
+		if step, needed := arrangeHost(row, known[row.Name]); needed {
+			steps = append(steps, step)
+		}
+	}
+	return append(steps, placeholders(templates, v)...)
+}
+
+// arrangeHost answers the next step for one host; h is nil where the scheduler knows none of its name.
+func arrangeHost(row cluster.ElasticHost, h *Host) (Step, bool) {
+	switch row.State {
+	case cluster.HostExpected, cluster.HostJoined:
+		switch {
+		case h == nil:
+			return Step{Do: DoDeclare, Host: row.Name, Machine: machineOf(row), Why: row.Why}, true
+		case h.Drained && h.State == HostClosed:
+			return Step{Do: DoOpen, Host: row.Name, Why: row.Why}, true
+		}
+	case cluster.HostDraining:
+		if h != nil && !h.Drained {
+			return Step{Do: DoDrain, Host: row.Name, Why: row.Drain.Why}, true
+		}
+	case cluster.HostLeaving:
+		if h != nil && (h.Removable || h.State != HostAwaited) {
+			return Step{Do: DoRemove, Host: row.Name, Why: row.Why}, true
+		}
+	}
+	return Step{}, false
+}
+
+func machineOf(row cluster.ElasticHost) Machine {
+	return Machine{Name: row.Name, Template: row.Template, Capacity: row.Capacity}
+}
+
+// placeholders answers what is to be done so that each template has one like it.
+func placeholders(templates []cluster.Template, v View) (steps []Step) {
+	there := map[string]bool{}
+	for _, t := range templates {
+		there[t.Name] = true
+		held, found := v.Placeholders[t.Name]
+		if !found || !standsFor(held, t) {
+			m := Machine{Name: t.Name, Template: t.Name, Capacity: t.Capacity}
+			steps = append(steps, Step{Do: DoPlaceholder, Machine: m, Why: t.Provider + " can make " + t.Name})
+		}
+	}
+	for name := range v.Placeholders {
+		if !there[name] {
+			steps = append(steps, Step{Do: DoDropPlaceholder, Machine: Machine{Template: name}, Why: "no provider makes " + name})
+		}
+	}
+	slices.SortFunc(steps, func(a, b Step) int { return cmp.Compare(a.Machine.Template, b.Machine.Template) })
+	return steps
+}
+
+// standsFor tells whether a placeholder lets every job wait that a host of the template could run.
+func standsFor(h Host, t cluster.Template) bool {
+	if !h.Covers(t.Capacity) {
+		return false
+	}
+	return !slices.ContainsFunc(t.FeatureNames(), func(f string) bool { return !h.Has(f) })
+}

@@ -1,0 +1,454 @@
+package controller_test
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/backend"
+)
+
+// tick has the scheduler and then a session do their work.
+func tick(w *world, s *scheduler) {
+	w.t.Helper()
+	w.Clock.Advance(cluster.Second)
+	s.cycle()
+	w.Session()
+}
+
+func TestWhatIsBorrowedBecomesUsableAndWhatIsIdleDoesNot(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	w.offer(10)
+	job := s.submit(6, cluster.Told{Reason: "Licenses"})
+	tick(w, s)
+	if demand := w.Status().Demand; len(demand) != 1 || demand[0].Units != 4 {
+		t.Fatalf("the demand is %+v, want 4 vcs", demand)
+	}
+	w.intend(loan, 4)
+	if got := s.tokens["vcs"].Withheld; got != 10 {
+		t.Errorf("%d are withheld before the grant, want 10", got)
+	}
+	w.commit(loan, 4)
+	if got := s.tokens["vcs"].Withheld; got != 6 {
+		t.Errorf("%d are withheld after the grant, want 6", got)
+	}
+	tick(w, s)
+	if s.job(job).State != cluster.JobRunning || w.Resource("vcs").InUse != 6 {
+		t.Fatalf("the job is %s and %d are in use, want it running with 6", s.job(job).State, w.Resource("vcs").InUse)
+	}
+	s.end(job)
+	tick(w, s)
+	w.Clock.Advance(2 * cluster.Hour)
+	tick(w, s)
+	row := w.written(w.pool.Fence(t.Context(), api.FenceLoan{LedgerWrite: at(loan, 3)}))
+	if row.Fenced != 4 || s.tokens["vcs"].Withheld != 10 {
+		t.Errorf("fenced are %d, withheld %d; want 4 and 10", row.Fenced, s.tokens["vcs"].Withheld)
+	}
+}
+
+// idleLoan is a world in which a loan of 4 has been idle long enough.
+func idleLoan(t *testing.T) (*world, *scheduler) {
+	w, s := onSlurm(t)
+	w.offer(10)
+	job := s.submit(6, cluster.Told{Reason: "Licenses"})
+	tick(w, s)
+	w.intend(loan, 4)
+	w.commit(loan, 4)
+	tick(w, s)
+	s.end(job)
+	tick(w, s)
+	w.Clock.Advance(2 * cluster.Hour)
+	tick(w, s)
+	return w, s
+}
+
+func TestAJobThatSlipsInDuringTheFenceKeepsItsTokens(t *testing.T) {
+	t.Parallel()
+	w, s := idleLoan(t)
+	s.before = func() {
+		s.before = nil
+		s.submit(3, cluster.Told{})
+		s.cycle()
+	}
+	row := w.written(w.pool.Fence(t.Context(), api.FenceLoan{LedgerWrite: at(loan, 3)}))
+	vcs := s.tokens["vcs"]
+	if row.Fenced != 3 || row.Borrowed != 1 || vcs.Used != 3 {
+		t.Errorf("fenced are %d, borrowed %d, used %d; want 3, 1, 3", row.Fenced, row.Borrowed, vcs.Used)
+	}
+	if vcs.Withheld != 9 {
+		t.Errorf("%d stay withheld of a total of 3, want 9", vcs.Withheld)
+	}
+}
+
+func TestWhatOthersReserveIsNotFenced(t *testing.T) {
+	t.Parallel()
+	w, s := idleLoan(t)
+	s.tokens["vcs"].Reserved = 4
+	row := w.written(w.pool.Fence(t.Context(), api.FenceLoan{LedgerWrite: at(loan, 3)}))
+	if row.Fenced != 2 {
+		t.Errorf("fenced are %d of 6 with 4 reserved by others, want 2", row.Fenced)
+	}
+}
+
+func TestAFenceOfUnknownOutcomeFencesNothingAndIsSettledLater(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		w, s := idleLoan(t)
+		s.broken, s.late = errAway, late
+		_, err := w.Service.Fence(t.Context(), "p1", api.FenceLoan{LedgerWrite: at(loan, 3)})
+		if err == nil || !strings.Contains(err.Error(), "nothing was decided") {
+			t.Fatalf("a fence that is not settled answers %v", err)
+		}
+		if r := w.Resource("vcs"); r.Total != 6 {
+			t.Errorf("the total is %d after a fence that was not settled, want 6", r.Total)
+		}
+		s.broken = nil
+		tick(w, s)
+		if got := s.tokens["vcs"].Withheld; got != 6 {
+			t.Errorf("late %v: %d are withheld after the next session, want 6", late, got)
+		}
+	}
+}
+
+func TestWhoeverChangesWhatIsWithheldIsPutRight(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	tick(w, s)
+	for _, n := range []int64{0, 12, 11} {
+		s.tokens["vcs"].Withheld = n
+		tick(w, s)
+		if got := s.tokens["vcs"].Withheld; got != 10 {
+			t.Errorf("%d became %d, want 10", n, got)
+		}
+	}
+}
+
+func TestWhileTheBackendIsAwayNothingIsDecided(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	w.offer(10)
+	tick(w, s)
+	s.submit(6, cluster.Told{})
+	for _, why := range []error{errAway, &backend.NotYet{Why: "slurmctld has just started"}} {
+		s.broken = why
+		if err := w.Service.Session(t.Context()); err == nil {
+			t.Fatal("a session ran on nothing")
+		}
+		st := w.Status()
+		if len(st.Demand) != 0 || st.Backend.Trouble == nil || !strings.Contains(st.Backend.Trouble.Why, why.Error()) {
+			t.Errorf("the status is %+v with demand %+v", st.Backend, st.Demand)
+		}
+	}
+	w.Clock.Advance(24 * cluster.Hour)
+	s.broken = nil
+	w.Session()
+	st := w.Status()
+	if len(st.Demand) != 1 || st.Backend.Trouble != nil {
+		t.Errorf("back again the status is %+v with demand %+v", st.Backend, st.Demand)
+	}
+}
+
+func TestABarredJobRaisesNoDemandAndSaysWhy(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	w.offer(10)
+	job := s.submit(6, cluster.Told{Reason: "JobHeldUser", Barred: "its user holds it"})
+	tick(w, s)
+	if demand := w.Status().Demand; len(demand) != 0 {
+		t.Errorf("a held job demands %+v", demand)
+	}
+	said := strings.Join(w.explain("job", job), "\n")
+	for _, part := range []string{"Slurm says: JobHeldUser.", "its user holds it"} {
+		if !strings.Contains(said, part) {
+			t.Errorf("explain lacks %q:\n%s", part, said)
+		}
+	}
+}
+
+func TestExplainShowsBothReasonsSideBySide(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	w.offer(3)
+	job := s.submit(6, cluster.Told{Reason: "Licenses", Expected: w.Clock.Now().Add(cluster.Hour)})
+	tick(w, s)
+	said := strings.Join(w.explain("job", job), "\n")
+	for _, part := range []string{"Slurm says: Licenses.", "Slurm expects to start it at", "6 vcs"} {
+		if !strings.Contains(said, part) {
+			t.Errorf("explain lacks %q:\n%s", part, said)
+		}
+	}
+}
+
+func (w *world) explain(kind string, id int64) []string {
+	w.t.Helper()
+	e, err := w.Service.Explain(w.t.Context(), kind, strconv.FormatInt(id, 10))
+	w.must(err)
+	return e.Sentences
+}
+
+func TestWhatOnlyTheBuiltinBackendDoesIsRefused(t *testing.T) {
+	t.Parallel()
+	w, _ := onSlurm(t)
+	_, err := w.user.Submit(t.Context(), vcsJob(1))
+	w.wantStatus(http.StatusConflict, err)
+	w.wantStatus(http.StatusConflict, w.host.Join(t.Context(), hostName, api.JoinHost{CPUs: 1, MemoryMB: 1}))
+}
+
+func TestHostsOfTheBackendAreShownAndGoneOnesAreNot(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	s.hosts["c1"] = &backend.Host{Name: "c1", State: backend.HostAwaited, Why: "powered down"}
+	s.submit(0, cluster.Told{})
+	s.hosts["n2"].State, s.hosts["n2"].Why = backend.HostClosed, "drained by root: disk"
+	tick(w, s)
+	hosts := w.Status().Hosts
+	if len(hosts) != 2 || hosts[0].Jobs != 1 || hosts[1].Closed != "drained by root: disk" {
+		t.Errorf("the hosts are %+v", hosts)
+	}
+	revision := w.Status().Revision
+	tick(w, s)
+	if got := w.Status().Revision; got != revision {
+		t.Errorf("the same hosts again are written down again: %+v", w.changes(revision))
+	}
+	delete(s.hosts, "n2")
+	tick(w, s)
+	if hosts := w.Status().Hosts; len(hosts) != 1 {
+		t.Errorf("the hosts are %+v, want n1 alone", hosts)
+	}
+}
+
+const made = "host/big-1"
+
+// makeHost has a host of the template big be asked for and made.
+func makeHost(w *world, s *scheduler) {
+	w.t.Helper()
+	catalog := catalog(10)
+	catalog.Templates = []cluster.Template{{Name: "big", Capacity: cluster.Capacity{CPUs: 16, MemoryMB: 64_000}, Headroom: 3}}
+	w.must(w.pool.PublishCatalog(w.t.Context(), "pool", catalog))
+	tick(w, s) // now there is a placeholder
+	for range 9 {
+		s.submit(0, cluster.Told{Reason: "Resources"})
+	}
+	tick(w, s)
+	tick(w, s)
+	w.hostWrite(api.WriteHost{Host: made, Step: 1, Intend: &cluster.HostRequest{ID: made, Provider: "pool", Template: "big"}})
+	w.hostWrite(api.WriteHost{Host: made, Step: 2, Expect: &api.ExpectHost{Instance: "i-1"}})
+	tick(w, s)
+}
+
+func (w *world) hostWrite(in api.WriteHost) cluster.ElasticHost {
+	w.t.Helper()
+	answer, err := w.pool.WriteHost(w.t.Context(), in)
+	w.must(err)
+	if answer.Refusal != nil {
+		w.t.Fatalf("%+v is refused: %+v", in, answer.Refusal)
+	}
+	return answer.Host
+}
+
+func (w *world) elastic() cluster.ElasticHost {
+	w.t.Helper()
+	rows, err := w.Service.ElasticHosts(w.t.Context(), true)
+	w.must(err)
+	return rows[0]
+}
+
+// boot has the machine come up.
+func boot(w *world, s *scheduler) {
+	w.t.Helper()
+	h := s.hosts["big-1"]
+	if h == nil {
+		w.t.Fatalf("big-1 is not declared: %v", s.steps)
+	}
+	h.State, h.Why = backend.HostReady, ""
+	w.Session()
+	if row := w.elastic(); row.State != cluster.HostJoined {
+		w.t.Fatalf("the host is %s, want it joined: %s", row.State, row.Why)
+	}
+}
+
+func TestAHostIsDeclaredJoinsRunsJobsDrainsAndIsRemoved(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	makeHost(w, s)
+	boot(w, s)
+	tick(w, s)
+	if s.busy("big-1") != 1 {
+		t.Fatalf("%d jobs are on the new host, want 1 of 9", s.busy("big-1"))
+	}
+	drain := w.hostWrite(api.WriteHost{Host: made, Step: 3, Drain: &cluster.Drain{By: "root", Why: "maintenance", Action: cluster.DrainWait}})
+	if drain.State != cluster.HostDraining {
+		t.Fatalf("the host is %s", drain.State)
+	}
+	tick(w, s)
+	if !s.hosts["big-1"].Drained {
+		t.Errorf("Slurm was not told to drain: %v", s.steps)
+	}
+	if row := w.hostWrite(api.WriteHost{Host: made, Step: 4, Fence: true}); row.State != cluster.HostDraining || s.hosts["big-1"] == nil {
+		t.Fatalf("a busy host is %s, and known to Slurm %v", row.State, s.hosts["big-1"] != nil)
+	}
+	i := slices.IndexFunc(s.jobs, func(j cluster.Job) bool { return j.Host == "big-1" })
+	s.end(s.jobs[i].ID)
+	tick(w, s)
+	if row := w.hostWrite(api.WriteHost{Host: made, Step: 5, Fence: true}); row.State != cluster.HostLeaving || s.hosts["big-1"] != nil {
+		t.Errorf("the empty host is %s, and known to Slurm %v", row.State, s.hosts["big-1"] != nil)
+	}
+	tick(w, s)
+	if hosts := w.Status().Hosts; len(hosts) != 2 {
+		t.Errorf("the hosts are %+v, want n1 and n2", hosts)
+	}
+}
+
+func TestAHostThatGetsAJobAtTheLastMomentStaysAndIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	makeHost(w, s)
+	for _, job := range slices.Clone(s.jobs) {
+		s.end(job.ID)
+	}
+	boot(w, s)
+	tick(w, s)
+	w.Clock.Advance(3 * cluster.Hour)
+	tick(w, s)
+	s.before = func() {
+		s.before = nil
+		for range 9 {
+			s.submit(0, cluster.Told{})
+		}
+		s.cycle()
+	}
+	row := w.hostWrite(api.WriteHost{Host: made, Step: 3, Fence: true})
+	if h := s.hosts["big-1"]; row.State != cluster.HostJoined || h == nil || h.State != backend.HostReady {
+		t.Errorf("the host is %s, Slurm has %+v, want it joined and open: %v", row.State, h, s.steps)
+	}
+}
+
+func TestWhatIsLeftOfAHostIsRemovedAndAPlaceholderTooManyDropped(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	makeHost(w, s)
+	boot(w, s)
+	w.hostWrite(api.WriteHost{Host: made, Step: 3, Gone: &api.By{By: "pool", Why: "the machine is no more"}})
+	for _, job := range slices.Clone(s.jobs) {
+		s.end(job.ID)
+	}
+	tick(w, s)
+	if s.hosts["big-1"] != nil {
+		t.Errorf("Slurm still has the host: %v", s.steps)
+	}
+	w.must(w.pool.PublishCatalog(t.Context(), "pool", catalog(10)))
+	tick(w, s)
+	if len(s.held) != 0 {
+		t.Errorf("a placeholder stands for no template: %+v", s.held)
+	}
+}
+
+func TestAForcedRequeueIsTheBackendsToDo(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	makeHost(w, s)
+	boot(w, s)
+	tick(w, s)
+	w.hostWrite(api.WriteHost{Host: made, Step: 3, Drain: &cluster.Drain{By: "pool", Why: "reclaimed", Action: cluster.DrainRequeue, Forced: true}})
+	tick(w, s)
+	w.hostWrite(api.WriteHost{Host: made, Step: 4, StopJobs: &api.By{By: "pool"}})
+	if s.busy("big-1") != 0 {
+		t.Errorf("%d jobs are still on it: %v", s.busy("big-1"), s.steps)
+	}
+}
+
+func TestGuessesAreHeldAgainstWhatTheBackendDoes(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	w.offer(0)
+	s.submit(0, cluster.Told{Reason: "Priority"}) // fits, and is not started
+	s.submit(6, cluster.Told{Reason: "Licenses"}) // lacks tokens, and is started all the same
+	w.Session()
+	w.Clock.Advance(20 * cluster.Second)
+	j := s.job(102)
+	j.State, j.Hosts, j.Host = cluster.JobRunning, []string{"n1"}, "n1"
+	w.Session()
+	w.Session()
+	want := []backend.Count{
+		{Outcome: backend.Outcome{What: backend.NotStarted, Cause: "Priority"}, Times: 1},
+		{Outcome: backend.Outcome{What: backend.Started, Cause: "tokens"}, Times: 1},
+	}
+	if got := w.Status().Backend.Guesses; !slices.Equal(got, want) {
+		t.Errorf("the guesses came out as %+v, want %+v", got, want)
+	}
+}
+
+// TestNothingFencedCanBeUsed draws what users, the lender's workflow and a scheduler that
+// fails do, in any order.
+func TestNothingFencedCanBeUsed(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		w, s := onSlurm(t)
+		w.offer(10)
+		step := int64(0)
+		for range rapid.IntRange(5, 25).Draw(rt, "moves") {
+			s.broken, s.late = nil, false
+			if rapid.IntRange(0, 4).Draw(rt, "trouble") == 0 {
+				s.broken, s.late = errAway, rapid.Bool().Draw(rt, "late")
+			}
+			switch rapid.IntRange(0, 5).Draw(rt, "move") {
+			case 0:
+				s.submit(rapid.Int64Range(1, 6).Draw(rt, "tokens"), cluster.Told{Reason: "Licenses"})
+			case 1:
+				for _, job := range slices.Clone(s.jobs) {
+					if job.State == cluster.JobRunning {
+						s.end(job.ID)
+						break
+					}
+				}
+			case 2:
+				w.Clock.Advance(cluster.Duration(rapid.Int64Range(1, 90).Draw(rt, "minutes")) * cluster.Minute)
+			case 3:
+				s.before = func() { s.before = nil; s.cycle() }
+			case 4:
+				s.cycle()
+			}
+			_ = w.Service.Session(t.Context())
+			step = lendOn(w, step)
+			fencedIsOut(rt, w, s)
+		}
+	})
+}
+
+// lendOn does what a loan's workflow does next, however the controller answers.
+func lendOn(w *world, step int64) int64 {
+	ctx := w.t.Context()
+	var answer api.Written
+	var err error
+	switch step {
+	case 0:
+		answer, err = w.Service.Intend(ctx, "p1", api.IntendLoan{LedgerWrite: at(loan, 1), Request: request(4)})
+	case 1:
+		answer, err = w.Service.Commit(ctx, "p1", api.CommitLoan{LedgerWrite: at(loan, 2), Granted: 4})
+	default:
+		answer, err = w.Service.Fence(ctx, "p1", api.FenceLoan{LedgerWrite: at(loan, step+1)})
+	}
+	if err != nil || answer.Refusal != nil {
+		return step
+	}
+	return step + 1
+}
+
+// fencedIsOut demands that jobs can never use more than the total, nor have more than it
+// where nothing was taken from them.
+func fencedIsOut(rt *rapid.T, w *world, s *scheduler) {
+	vcs, r := s.tokens["vcs"], w.Resource("vcs")
+	if usable := vcs.Ceiling - vcs.Withheld; usable > r.Total {
+		rt.Fatalf("jobs can use %d of a total of %d: %v", usable, r.Total, s.steps)
+	}
+	if vcs.Used > r.Total {
+		rt.Fatalf("%d are used of a total of %d: %v", vcs.Used, r.Total, s.steps)
+	}
+}
