@@ -25,15 +25,25 @@ type process struct {
 	// ready is asked until the process is ready; none where nobody waits for it.
 	ready func(context.Context) error
 
-	mu   sync.Mutex
-	cmd  *exec.Cmd
-	done chan struct{}
+	mu     sync.Mutex
+	cmd    *exec.Cmd
+	done   chan struct{}
+	wanted bool // it is started again where it ends by itself
 }
 
-// start starts the program, and does not wait for it.
+// againAfter is how long after its end a program is started again that was not told to end.
+const againAfter = 500 * time.Millisecond
+
+// start starts the program, and does not wait for it. It is started again where it ends by
+// itself, such as for want of a database, as a service is.
 func (p *process) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.wanted = true
+	return p.startLocked()
+}
+
+func (p *process) startLocked() error {
 	log, err := os.OpenFile(filepath.Join(p.folder, p.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -51,8 +61,26 @@ func (p *process) start() error {
 	go func() {
 		_ = cmd.Wait()
 		close(done)
+		p.startAgain(done)
 	}()
 	return nil
+}
+
+// startAgain starts the program anew, unless it was told to end or is started already.
+func (p *process) startAgain(ended chan struct{}) {
+	time.Sleep(againAfter)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.wanted && p.done == ended {
+		_ = p.startLocked() // its folder is gone, and with it the run
+	}
+}
+
+// unwanted has the program stay down once it has ended.
+func (p *process) unwanted() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wanted = false
 }
 
 // running answers the program as it runs now, and what is closed when it ends.
@@ -84,6 +112,7 @@ func (p *process) lives() bool {
 
 // end ends the program with a signal, and kills it where it takes too long.
 func (p *process) end(s syscall.Signal, grace time.Duration) {
+	p.unwanted()
 	_, done := p.running()
 	if done == nil {
 		return
