@@ -12,6 +12,7 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller"
 	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/backend"
 	"xce.internal/elastic/workflows"
 )
 
@@ -77,6 +78,7 @@ func newStatus() *cobra.Command {
 
 func statusTable(t *table, st api.Status) {
 	haltRow(t, st.Halt)
+	backendRows(t, st)
 	t.row("RESOURCE", "TOTAL", "OWNED", "BORROWED", "LENT", "REQUESTED", "RETURNING", "IN USE", "KEPT BACK", "IDLE", "IDLE SINCE", "OVERDRAFT", "OBSERVED IN USE")
 	for _, r := range st.Resources {
 		t.row(r.Name, r.Total, r.Owned, r.Borrowed, r.Lent, r.Requested, r.Returning, r.InUse, r.KeepBack, r.Idle, stamp(r.IdleSince), r.Overdraft, observed(r.Observed))
@@ -95,6 +97,40 @@ func statusTable(t *table, st api.Status) {
 		t.sentence(wrapped, fmt.Sprintf("demand: %d %s from %s: %s", d.Units, d.What(), d.Provider, d.Reason))
 	}
 	t.row(fmt.Sprintf("jobs: %d waiting, %d running, %d done, %d failed", st.Jobs.Waiting, st.Jobs.Running, st.Jobs.Done, st.Jobs.Failed))
+}
+
+// backendRows tell how the backend stands, where another schedules the jobs.
+func backendRows(t *table, st api.Status) {
+	b := st.Backend
+	if b == nil {
+		return
+	}
+	read := "never read"
+	if b.Read > 0 {
+		read = fmt.Sprintf("read %s ago", st.Now.Sub(b.Read))
+	}
+	t.row(fmt.Sprintf("backend: %s, %s", b.Name, read))
+	if b.Trouble != nil {
+		t.sentence(wrapped, fmt.Sprintf("nothing is decided since %s: %s", b.Trouble.Since.Stamp(), b.Trouble.Why))
+	}
+	if b.Unsettled != nil {
+		t.sentence(wrapped, fmt.Sprintf("not changed yet, since %s: %s", b.Unsettled.Since.Stamp(), b.Unsettled.Why))
+	}
+	for _, warning := range b.Warnings {
+		t.sentence(wrapped, "look at this: "+warning)
+	}
+	for _, g := range b.Guesses {
+		t.row(fmt.Sprintf("guessed: %d times %s", g.Times, guessed(g)))
+	}
+	t.row()
+}
+
+// guessed says how guesses came out, and by whose word.
+func guessed(g backend.Count) string {
+	if g.Cause == "" {
+		return g.What
+	}
+	return fmt.Sprintf("%s (%s)", g.What, g.Cause)
 }
 
 // controllerTable lists the controllers, where several can share the state.
