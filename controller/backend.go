@@ -27,6 +27,8 @@ type Backend interface {
 	// counts the resource afterwards: what it then has in use is so for certain, and
 	// what is more than that of `usable` cannot come into use.
 	Withhold(ctx context.Context, resource string, usable int64) (backend.Resource, error)
+	// Lasting is how long after a change the backend cannot forget it any more, even if it is killed.
+	Lasting() time.Duration
 	// Declare has it know a host that is about to come.
 	Declare(ctx context.Context, m backend.Machine) error
 	// Drain has a host get no new jobs, and Open ends that, if we began it.
@@ -38,7 +40,7 @@ type Backend interface {
 	Requeue(ctx context.Context, job int64) error
 	// Placeholder has it take jobs that only hosts of the template can run, before there
 	// is one; DropPlaceholder ends that.
-	Placeholder(ctx context.Context, m backend.Machine) error
+	Placeholder(ctx context.Context, template string, m backend.Machine) error
 	DropPlaceholder(ctx context.Context, template string) error
 }
 
@@ -194,6 +196,9 @@ func (s *Service) look(ctx context.Context) (*reading, error) {
 func (s *Service) backendSession(ctx context.Context) error {
 	read, err := s.look(ctx)
 	if err != nil {
+		// What the books say needs no reading: a backend that has forgotten what is withheld
+		// must not wait for one.
+		s.settleAllTokens(ctx)
 		return err
 	}
 	s.guesses.Check(read.View, guessGrace)

@@ -3,34 +3,12 @@ package controller
 import (
 	"context"
 	"errors"
-	"net/http"
+	"time"
 
 	"xce.internal/elastic/cluster"
-	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/backend"
 	"xce.internal/elastic/controller/store"
 )
-
-// clear has the backend take a host out before the host is fenced, and counts anew
-// what is on it: a host that got a job at the last moment stays.
-func (e *hostEntry) clear(ctx context.Context, scheduler Backend, in api.WriteHost) error {
-	foreseen, err := e.books.Write(in, e.now)
-	if err != nil || foreseen.Refusal != nil || foreseen.Event.After.State != cluster.HostLeaving {
-		return nil // it would stay, whatever is on it
-	}
-	busy, err := scheduler.Remove(ctx, e.books.Row.Name)
-	if err != nil {
-		return refuse(http.StatusServiceUnavailable, "take %s out of %s: nothing was decided: %v", e.books.Row.Name, scheduler.Name(), err)
-	}
-	if !busy {
-		return nil
-	}
-	e.books.Jobs = max(e.books.Jobs, 1)
-	if e.books.Row.Drain != nil {
-		return nil
-	}
-	return scheduler.Open(ctx, e.books.Row.Name)
-}
 
 // settleHosts does what the backend's hosts lack to be as the rows say.
 func (s *Service) settleHosts(ctx context.Context) error {
@@ -90,20 +68,25 @@ func (s *Service) take(ctx context.Context, step backend.Step) error {
 	case backend.DoDeclare:
 		return scheduler.Declare(ctx, step.Machine)
 	case backend.DoDrain:
-		return scheduler.Drain(ctx, step.Host, step.Why)
+		err := scheduler.Drain(ctx, step.Host, step.Why)
+		if err == nil {
+			s.closing.drained(step.Host, time.Now())
+		}
+		return err
 	case backend.DoRemove:
 		_, err := scheduler.Remove(ctx, step.Host)
 		return err
 	case backend.DoPlaceholder:
-		return scheduler.Placeholder(ctx, step.Machine)
+		return scheduler.Placeholder(ctx, step.Machine.Template, step.Machine)
 	case backend.DoDropPlaceholder:
 		return scheduler.DropPlaceholder(ctx, step.Machine.Template)
 	}
 	return s.store.Update(ctx, func(tx *store.Tx) error {
 		row, found, err := tx.ElasticHostNamed(step.Host)
-		if err != nil || !found || row.State != cluster.HostJoined && row.State != cluster.HostExpected {
+		if err != nil || !found || row.State != cluster.HostJoined && row.State != cluster.HostExpected || s.closing.closes(step.Host) {
 			return err
 		}
+		s.closing.opened(step.Host)
 		return scheduler.Open(ctx, step.Host)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -84,6 +85,30 @@ func TestAJobThatSlipsInDuringTheFenceKeepsItsTokens(t *testing.T) {
 	}
 	if vcs.Withheld != 9 {
 		t.Errorf("%d stay withheld of a total of 3, want 9", vcs.Withheld)
+	}
+}
+
+func TestWhatTheBackendForgetsBeforeItLastsIsNotFenced(t *testing.T) {
+	t.Parallel()
+	w, s := idleLoan(t)
+	s.lasting = 50 * time.Millisecond
+	calls := 0
+	s.before = func() {
+		if calls++; calls == 2 { // it was killed and started meanwhile
+			s.tokens["vcs"].Withheld = 6
+		}
+	}
+	in := api.FenceLoan{LedgerWrite: at(loan, 3)}
+	if _, err := w.Service.Fence(t.Context(), "p1", in); err == nil || !strings.Contains(err.Error(), "forgotten") {
+		t.Fatalf("a fence that was forgotten answers %v", err)
+	}
+	if r := w.Resource("vcs"); r.Total != 6 {
+		t.Errorf("the total is %d, want 6", r.Total)
+	}
+	began := time.Now()
+	row := w.written(w.pool.Fence(t.Context(), in))
+	if took := time.Since(began); row.Fenced != 4 || took < s.lasting {
+		t.Errorf("fenced are %d after %s, want 4 after at least %s", row.Fenced, took, s.lasting)
 	}
 }
 
@@ -325,6 +350,7 @@ func TestAHostThatGetsAJobAtTheLastMomentStaysAndIsOpenedAgain(t *testing.T) {
 		s.cycle()
 	}
 	row := w.hostWrite(api.WriteHost{Host: made, Step: 3, Fence: true})
+	w.Session()
 	if h := s.hosts["big-1"]; row.State != cluster.HostJoined || h == nil || h.State != backend.HostReady {
 		t.Errorf("the host is %s, Slurm has %+v, want it joined and open: %v", row.State, h, s.steps)
 	}

@@ -3,32 +3,11 @@ package controller
 import (
 	"context"
 	"errors"
+	"time"
 
-	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/backend"
-	"xce.internal/elastic/controller/judge"
 	"xce.internal/elastic/controller/store"
 )
-
-// withhold has the backend keep from jobs what a fence would take out of the total,
-// before that is written, and then counts anew what is in use: what a job has taken at
-// the last moment stays in the total. It is done in the transaction of the fence, so
-// that nothing else changes meanwhile what is withheld.
-func (s *Service) withhold(ctx context.Context, books *judge.LoanBooks, in judge.LoanWrite, now cluster.Time) error {
-	if in.Fence == nil || s.config.Backend == nil {
-		return nil
-	}
-	foreseen, err := books.Write(in, now)
-	if err != nil || foreseen.Refusal != nil || foreseen.Event.After.Fenced <= foreseen.Event.Before.Fenced {
-		return nil // nothing would be fenced
-	}
-	counted, err := s.config.Backend.Withhold(ctx, books.Resource.Name, foreseen.Event.TotalAfter)
-	if err != nil {
-		return s.unknownOutcome("keep "+books.Resource.Name+" from jobs", err)
-	}
-	books.InUse = counted.Used + counted.Reserved
-	return nil
-}
 
 // settleSoon has the backend let jobs use what the books say of a resource, now that
 // they have changed. Where that does not come about, the next session sees to it.
@@ -46,7 +25,11 @@ func (s *Service) settleResource(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.config.Backend.Withhold(ctx, name, total)
+		usable := s.closing.usable(name, total)
+		counted, err := s.config.Backend.Withhold(ctx, name, usable)
+		if err == nil {
+			s.closing.keeps(name, usable, counted.Changed, time.Now())
+		}
 		return err
 	})
 }
@@ -65,7 +48,7 @@ func (s *Service) settleTokens(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if counted.Withheld != withheldFor(counted, total) {
+			if counted.Withheld != withheldFor(counted, s.closing.usable(r.Name, total)) {
 				wrong = append(wrong, r.Name)
 			}
 		}
@@ -90,4 +73,13 @@ func (s *Service) total(w *work, name string) (int64, error) {
 // withheldFor answers how many units must be withheld so that jobs can use the total.
 func withheldFor(r backend.Resource, total int64) int64 {
 	return min(max(r.Ceiling-total, 0), r.Ceiling)
+}
+
+// settleAllTokens has the backend let jobs use just what the books say of each resource.
+func (s *Service) settleAllTokens(ctx context.Context) {
+	for _, r := range s.config.Resources {
+		if err := s.settleResource(ctx, r.Name); err != nil {
+			s.log.Debug("the backend's tokens are not settled", "resource", r.Name, "error", err)
+		}
+	}
 }

@@ -24,6 +24,13 @@ type hostEntry struct {
 // WriteHost applies one change of a host's workflow to the host's row, and what
 // the change brings with it, all or nothing.
 func (s *Service) WriteHost(ctx context.Context, actor string, in api.WriteHost) (api.HostWritten, error) {
+	if in.Fence && s.config.Backend != nil {
+		return s.fenceHost(ctx, actor, in)
+	}
+	return s.writeHost(ctx, actor, in)
+}
+
+func (s *Service) writeHost(ctx context.Context, actor string, in api.WriteHost) (api.HostWritten, error) {
 	var written api.HostWritten
 	err := s.update(ctx, actor, func(w *work) error {
 		e, err := w.hostEntry(in, s.config.Hosts)

@@ -22,7 +22,7 @@ func (s *Service) write(ctx context.Context, actor string, in judge.LoanWrite) (
 		if err != nil {
 			return err
 		}
-		if err := s.withhold(ctx, &books, in, w.now); err != nil {
+		if err := s.recount(ctx, &books, in, w.now); err != nil {
 			return err
 		}
 		answer, err := books.Write(in, w.now)
@@ -36,7 +36,7 @@ func (s *Service) write(ctx context.Context, actor string, in judge.LoanWrite) (
 		}
 		return w.keepLoan(r, answer)
 	})
-	if err == nil && in.Intend == nil && s.config.Backend != nil {
+	if err == nil && in.Intend == nil && in.Fence == nil && s.config.Backend != nil {
 		s.settleSoon(ctx, in.At().Resource)
 	}
 	return written, err
@@ -146,6 +146,9 @@ func (s *Service) Refuse(ctx context.Context, actor string, in api.RefuseLoan) (
 // Fence takes unused units of a loan out of the total: what has been idle long
 // enough and is this loan's turn, or exactly what an operator asks for.
 func (s *Service) Fence(ctx context.Context, actor string, in api.FenceLoan) (api.Written, error) {
+	if s.config.Backend != nil {
+		return s.fenceLoan(ctx, actor, judge.LoanWrite{Fence: &in})
+	}
 	return s.write(ctx, actor, judge.LoanWrite{Fence: &in})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller"
@@ -28,6 +29,8 @@ type scheduler struct {
 	// before is called before tokens are withheld or a host is removed: what jobs do at the last moment.
 	before func()
 	steps  []string // changes that were made
+	// lasting is how long it may forget a change.
+	lasting time.Duration
 }
 
 var _ controller.Backend = (*scheduler)(nil)
@@ -75,7 +78,9 @@ func (s *scheduler) Withhold(_ context.Context, resource string, usable int64) (
 		return *r, nil
 	}
 	err := s.change(fmt.Sprintf("withhold %d %s", want, resource), func() { r.Withheld = want })
-	return *r, err
+	counted := *r
+	counted.Changed = true
+	return counted, err
 }
 
 func (s *scheduler) Declare(_ context.Context, m backend.Machine) error {
@@ -86,6 +91,9 @@ func (s *scheduler) Declare(_ context.Context, m backend.Machine) error {
 }
 
 func (s *scheduler) Drain(_ context.Context, host, why string) error {
+	if s.before != nil {
+		s.before()
+	}
 	return s.change("drain "+host, func() {
 		if h := s.hosts[host]; h != nil {
 			h.Drained, h.State, h.Why = true, backend.HostClosed, "drained: "+why
@@ -102,9 +110,6 @@ func (s *scheduler) Open(_ context.Context, host string) error {
 }
 
 func (s *scheduler) Remove(ctx context.Context, host string) (busy bool, err error) {
-	if s.before != nil {
-		s.before()
-	}
 	if s.hosts[host] == nil {
 		return false, nil
 	}
@@ -124,11 +129,13 @@ func (s *scheduler) Requeue(_ context.Context, job int64) error {
 	})
 }
 
-func (s *scheduler) Placeholder(_ context.Context, m backend.Machine) error {
-	return s.change("placeholder "+m.Template, func() {
+func (s *scheduler) Lasting() time.Duration { return s.lasting }
+
+func (s *scheduler) Placeholder(_ context.Context, template string, m backend.Machine) error {
+	return s.change("placeholder "+template, func() {
 		held := backend.Host{Name: "xce-" + m.Template, Capacity: m.Capacity, State: backend.HostAwaited}
 		held.Features = append(slices.Clone(m.Features), "partition:main")
-		s.held[m.Template] = held
+		s.held[template] = held
 	})
 }
 

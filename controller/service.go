@@ -117,6 +117,7 @@ type Service struct {
 	// guesses are held against what the backend then does; loads are how many jobs each
 	// elastic host was last noted to have there. Sessions alone write loads.
 	guesses backend.Guesses
+	closing *closing
 	loads   map[string]int64
 }
 
@@ -130,7 +131,7 @@ func NewService(ctx context.Context, config Config, st *store.Store, now func() 
 	s := &Service{
 		config: config, store: st, now: now, given: now != nil, log: log, instance: rand.Text(), untold: map[string]cluster.Time{},
 		watch: newWatch(), kick: make(chan struct{}, 1), seen: map[string]cluster.Time{}, heard: map[string]bool{}, warned: map[string]bool{}, reported: map[string]cluster.Time{},
-		loads: map[string]int64{},
+		loads: map[string]int64{}, closing: newClosing(),
 	}
 	if config.Backend != nil {
 		s.reading.Store(newReading(backend.View{}))

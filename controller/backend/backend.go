@@ -34,6 +34,8 @@ type Resource struct {
 	Used    int64
 	// Withheld is what we keep from jobs, since it is not had now; Reserved is what others keep back for theirs.
 	Withheld, Reserved int64
+	// Changed tells that it has just been changed to be so.
+	Changed bool
 }
 
 // HostState says how the scheduler stands to a host.

@@ -1,0 +1,269 @@
+package controller
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/api"
+	"xce.internal/elastic/controller/judge"
+	"xce.internal/elastic/controller/store"
+)
+
+// A fence behind another's scheduler has two steps. First the tokens are withheld, or
+// the host is drained, and that is let lie until the scheduler cannot forget it any
+// more, even if it is killed. Then, in one transaction, what is in use is counted anew,
+// and only what nobody can use any more leaves the books.
+
+// closing is what is kept from jobs on behalf of fences that are under way.
+type closing struct {
+	mu     sync.Mutex
+	fences map[*fence]bool
+	tokens map[string]withheld // by resource
+	hosts  map[string]time.Time
+}
+
+// fence is one fence under way: of a resource, of which so much stays usable, or of a host.
+type fence struct {
+	resource string
+	usable   int64
+	host     string
+}
+
+// withheld is since when jobs cannot use more of a resource.
+type withheld struct {
+	usable int64
+	since  time.Time
+}
+
+func newClosing() *closing {
+	return &closing{fences: map[*fence]bool{}, tokens: map[string]withheld{}, hosts: map[string]time.Time{}}
+}
+
+// begin puts a fence under way, until the answered function is called.
+func (c *closing) begin(f *fence) (end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fences[f] = true
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.fences, f)
+	}
+}
+
+// usable answers how many units of a resource jobs may use, of a total.
+func (c *closing) usable(resource string, total int64) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for f := range c.fences {
+		if f.resource == resource {
+			total = min(total, f.usable)
+		}
+	}
+	return max(total, 0)
+}
+
+// closes tells whether a fence of the host is under way.
+func (c *closing) closes(host string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for f := range c.fences {
+		if f.host == host && host != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// keeps notes that jobs can use so many units of a resource and no more, which is news
+// where it was just changed so.
+func (c *closing) keeps(resource string, usable int64, changed bool, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old, known := c.tokens[resource]; !known || changed || usable != old.usable {
+		c.tokens[resource] = withheld{usable, now}
+	}
+}
+
+// since answers since when jobs can use no more than so many units of a resource.
+func (c *closing) since(resource string, usable int64, now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old, known := c.tokens[resource]; known && old.usable <= usable {
+		return old.since
+	}
+	return now
+}
+
+// drained answers since when we have a host drained, which is now where that is news.
+func (c *closing) drained(host string, now time.Time) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.hosts[host]; !known {
+		c.hosts[host] = now
+	}
+	return c.hosts[host]
+}
+
+// opened notes that a host is drained by us no more.
+func (c *closing) opened(host string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.hosts, host)
+}
+
+// fenceLoan fences units of a loan behind the backend.
+func (s *Service) fenceLoan(ctx context.Context, actor string, in judge.LoanWrite) (api.Written, error) {
+	end, err := s.closeTokens(ctx, in)
+	if err != nil {
+		return api.Written{}, err
+	}
+	written, err := s.write(ctx, actor, in)
+	end()
+	s.settleSoon(ctx, in.At().Resource)
+	return written, err
+}
+
+// closeTokens keeps from jobs what a fence would take, and waits until that lasts.
+func (s *Service) closeTokens(ctx context.Context, in judge.LoanWrite) (end func(), err error) {
+	var books judge.LoanBooks
+	var foreseen judge.LoanAnswer
+	err = s.store.Read(ctx, func(tx *store.Tx) error {
+		w := s.work(tx, "")
+		w.acting = actingOf(ctx)
+		_, read, err := w.loanBooks(in)
+		if err != nil {
+			return err
+		}
+		books = read
+		foreseen, err = books.Write(in, w.now)
+		return err
+	})
+	if err != nil || !takesUnits(foreseen) {
+		return func() {}, err
+	}
+	f := &fence{resource: books.Resource.Name, usable: foreseen.Event.TotalAfter}
+	end = s.closing.begin(f)
+	if err := s.settleResource(ctx, f.resource); err != nil {
+		end()
+		return nil, s.unknownOutcome("keep "+f.resource+" from jobs", err)
+	}
+	if err := s.lasts(ctx, s.closing.since(f.resource, f.usable, time.Now())); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
+}
+
+// takesUnits tells whether a fence takes units out of use.
+func takesUnits(a judge.LoanAnswer) bool {
+	return a.Refusal == nil && a.Event.After.Fenced > a.Event.Before.Fenced
+}
+
+// lasts waits until a change that was made then outlives any failure of the backend.
+func (s *Service) lasts(ctx context.Context, since time.Time) error {
+	wait := time.Until(since.Add(s.config.Backend.Lasting()))
+	if wait <= 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(wait):
+		return nil
+	}
+}
+
+// recount has the backend say what is in use now that it is withheld, in the
+// transaction of the fence: what a job has taken at the last moment stays in the total.
+func (s *Service) recount(ctx context.Context, books *judge.LoanBooks, in judge.LoanWrite, now cluster.Time) error {
+	if in.Fence == nil || s.config.Backend == nil {
+		return nil
+	}
+	foreseen, err := books.Write(in, now)
+	if err != nil || !takesUnits(foreseen) {
+		return nil // nothing would be fenced
+	}
+	name, usable := books.Resource.Name, foreseen.Event.TotalAfter
+	if time.Since(s.closing.since(name, usable, time.Now())) < s.config.Backend.Lasting() {
+		return refuse(http.StatusServiceUnavailable, "%s changed while its units were about to be fenced; ask again", name)
+	}
+	counted, err := s.config.Backend.Withhold(ctx, name, usable)
+	if err != nil {
+		return s.unknownOutcome("count "+name, err)
+	}
+	if counted.Changed {
+		s.closing.keeps(name, usable, true, time.Now())
+		return refuse(http.StatusServiceUnavailable, "%s had forgotten what is withheld of %s; ask again", s.config.Backend.Name(), name)
+	}
+	books.InUse = counted.Used + counted.Reserved
+	return nil
+}
+
+// fenceHost fences a host behind the backend.
+func (s *Service) fenceHost(ctx context.Context, actor string, in api.WriteHost) (api.HostWritten, error) {
+	end, err := s.closeHost(ctx, in)
+	if err != nil {
+		return api.HostWritten{}, err
+	}
+	written, err := s.writeHost(ctx, actor, in)
+	end()
+	if err == nil && written.Host.State == cluster.HostJoined {
+		s.wantSession() // which opens it again
+	}
+	return written, err
+}
+
+// closeHost drains a host that a fence would take, and waits until that lasts.
+func (s *Service) closeHost(ctx context.Context, in api.WriteHost) (end func(), err error) {
+	var e *hostEntry
+	leaves := false
+	err = s.store.Read(ctx, func(tx *store.Tx) error {
+		w := s.work(tx, "")
+		w.acting = actingOf(ctx)
+		read, err := w.hostEntry(in, s.config.Hosts)
+		if err == nil {
+			e, leaves = read, read.leaves(in)
+		}
+		return err
+	})
+	if err != nil || !leaves {
+		return func() {}, err
+	}
+	host := e.books.Row.Name
+	end = s.closing.begin(&fence{host: host})
+	if err := s.config.Backend.Drain(ctx, host, "it is about to leave"); err != nil {
+		end()
+		return nil, s.unknownOutcome("drain "+host, err)
+	}
+	if err := s.lasts(ctx, s.closing.drained(host, time.Now())); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
+}
+
+// leaves tells whether a fence would take the host out of the cluster.
+func (e *hostEntry) leaves(in api.WriteHost) bool {
+	foreseen, err := e.books.Write(in, e.now)
+	return err == nil && foreseen.Refusal == nil && foreseen.Event.After.State == cluster.HostLeaving
+}
+
+// clear has the backend take a host out before the host is fenced, and counts anew
+// what is on it: a host that got a job at the last moment stays.
+func (e *hostEntry) clear(ctx context.Context, scheduler Backend, in api.WriteHost) error {
+	if !e.leaves(in) {
+		return nil
+	}
+	busy, err := scheduler.Remove(ctx, e.books.Row.Name)
+	if err != nil {
+		return refuse(http.StatusServiceUnavailable, "take %s out of %s: nothing was decided: %v", e.books.Row.Name, scheduler.Name(), err)
+	}
+	if busy {
+		e.books.Jobs = max(e.books.Jobs, 1)
+	}
+	return nil
+}
