@@ -8,8 +8,8 @@ import (
 
 const recordedMark = "\x1e0123456789abcdef"
 
-// recorded answers what a Slurm 22.05.8 printed, by id.
-func recorded(t testing.TB) map[int64]Job {
+// recordedJobs answers what a Slurm 22.05.8 printed, by id.
+func recordedJobs(t testing.TB) map[int64]Job {
 	t.Helper()
 	text, err := os.ReadFile("testdata/jobs.txt")
 	if err != nil {
@@ -30,7 +30,7 @@ func recorded(t testing.TB) map[int64]Job {
 }
 
 func TestRecordedJobs(t *testing.T) {
-	for id, j := range recorded(t) {
+	for id, j := range recordedJobs(t) {
 		t.Logf("%d: %+v", id, j)
 	}
 }
