@@ -2,12 +2,16 @@ package slurm
 
 import (
 	"log/slog"
+	"sync"
 
 	"xce.internal/elastic/cluster"
 )
 
 // DefaultReservation is the name of the reservation that keeps tokens back, where nothing else is said.
 const DefaultReservation = "xce-withheld"
+
+// DefaultGrace is how long Slurm is given to look at a new job, where nothing else is said.
+const DefaultGrace = 5 * cluster.Second
 
 // Options say how a cluster is scheduled by Slurm.
 type Options struct {
@@ -19,6 +23,8 @@ type Options struct {
 	Reservation, ReservationUser string
 	// Hosts say how the hosts of a template come and go, by the template's name.
 	Hosts map[string]HostOptions
+	// Grace is how long Slurm is given to look at a new job before that raises demand; 0 is [DefaultGrace].
+	Grace cluster.Duration
 	// Now is the time, such as of time.Now; Log is where what was done is told.
 	Now func() cluster.Time
 	Log *slog.Logger
@@ -49,6 +55,9 @@ type HostOptions struct {
 // Backend is a cluster that is scheduled by Slurm.
 type Backend struct {
 	Options
+
+	mu    sync.Mutex
+	guard Guard
 }
 
 // New makes a backend; it asks nothing of Slurm yet.
@@ -58,6 +67,9 @@ func New(o Options) *Backend {
 	}
 	if o.ReservationUser == "" {
 		o.ReservationUser = "root"
+	}
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
