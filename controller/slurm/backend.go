@@ -3,28 +3,35 @@ package slurm
 import (
 	"log/slog"
 	"sync"
+	"time"
 
 	"xce.internal/elastic/cluster"
 )
 
-// DefaultReservation is the name of the reservation that keeps tokens back, where nothing else is said.
+// DefaultReservation begins the names of the reservations that keep tokens back, where nothing else is said.
 const DefaultReservation = "xce-withheld"
 
-// DefaultGrace is how long Slurm is given to look at a new job, where nothing else is said.
-const DefaultGrace = 5 * cluster.Second
+// Graces of [Options] where nothing else is said.
+const (
+	DefaultGrace    = 30 * cluster.Second
+	DefaultJobGrace = 5 * cluster.Second
+)
 
 // Options say how a cluster is scheduled by Slurm.
 type Options struct {
 	Commands Commands
 	// Licences are Slurm's names of the shared resources, by our name of each.
 	Licences map[string]string
-	// Reservation is the name of the reservation that keeps tokens back; empty is [DefaultReservation].
-	// ReservationUser is whose it is, a user who runs no jobs; empty is root.
+	// Reservation begins the names of the reservations that keep tokens back, one for each licence; empty is [DefaultReservation].
+	// ReservationUser is whose they are, a user who runs no jobs; empty is root.
 	Reservation, ReservationUser string
+	// Grace is for how long after slurmctld's start its counts of used tokens are not believed,
+	// since its jobs come back one by one; 0 is [DefaultGrace].
+	Grace cluster.Duration
 	// Hosts say how the hosts of a template come and go, by the template's name.
 	Hosts map[string]HostOptions
-	// Grace is how long Slurm is given to look at a new job before that raises demand; 0 is [DefaultGrace].
-	Grace cluster.Duration
+	// JobGrace is how long Slurm is given to look at a new job before that raises demand; 0 is [DefaultJobGrace].
+	JobGrace cluster.Duration
 	// Now is the time, such as of time.Now; Log is where what was done is told.
 	Now func() cluster.Time
 	Log *slog.Logger
@@ -55,9 +62,11 @@ type HostOptions struct {
 // Backend is a cluster that is scheduled by Slurm.
 type Backend struct {
 	Options
-
-	mu    sync.Mutex
-	guard Guard
+	// one lets one change of tokens through at a time.
+	one sync.Mutex
+	// guard has seen the readings so far, one of which is judged at a time.
+	guard   Guard
+	judging sync.Mutex
 }
 
 // New makes a backend; it asks nothing of Slurm yet.
@@ -70,6 +79,12 @@ func New(o Options) *Backend {
 	}
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
+	}
+	if o.JobGrace == 0 {
+		o.JobGrace = DefaultJobGrace
+	}
+	if o.Now == nil {
+		o.Now = func() cluster.Time { return cluster.TimeOf(time.Now()) }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

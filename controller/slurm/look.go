@@ -56,8 +56,8 @@ func (b *Backend) read(ctx context.Context) (r reading, err error) {
 }
 
 func (b *Backend) judge(r reading) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.judging.Lock()
+	defer b.judging.Unlock()
 	var err error
 	b.guard, err = b.guard.Judge(factsOf(r.settings, r.jobs, r.nodes, r.licences))
 	return err
@@ -66,7 +66,7 @@ func (b *Backend) judge(r reading) error {
 // view answers a reading in our words.
 func (b *Backend) view(r reading) backend.View {
 	t := Translation{
-		Resources: b.Options.Licences, Licences: r.licences, At: r.at, Grace: b.Grace,
+		Resources: b.Options.Licences, Licences: r.licences, At: r.at, Grace: b.JobGrace,
 		WholeNodes: r.settings.Keys["selecttype"] == "select/linear",
 	}
 	v := backend.View{At: r.at}
@@ -116,28 +116,19 @@ func hostsOf(nodes []Node, jobs []Job) ([]backend.Host, map[string]backend.Host)
 }
 
 // resourcesOf answers how Slurm counts our resources.
-func resourcesOf(names map[string]string, licences map[string]Licence, reservations []Reservation, ours string) (map[string]backend.Resource, []string) {
+func resourcesOf(names map[string]string, licences map[string]Licence, reservations []Reservation, prefix string) (map[string]backend.Resource, []string) {
 	resources := make(map[string]backend.Resource, len(names))
 	var warnings []string
-	i := slices.IndexFunc(reservations, func(r Reservation) bool { return r.Name == ours })
-	if i < 0 && len(names) > 0 {
-		warnings = append(warnings, fmt.Sprintf("There is no reservation %s in Slurm, so that jobs can take tokens that are not had.", ours))
-	}
 	for _, our := range slices.Sorted(maps.Keys(names)) {
 		l, ok := licences[names[our]]
 		if !ok {
 			warnings = append(warnings, fmt.Sprintf("Slurm has no licence %s, which is our %s: jobs that need it run without; put it back into Slurm's configuration.", names[our], our))
 			continue
 		}
-		r := backend.Resource{Ceiling: l.Total, Used: l.Used, Reserved: l.Reserved}
-		if i >= 0 && reservations[i].State == "ACTIVE" {
-			r.Withheld = reservations[i].Licences[l.Name]
-			r.Reserved = max(0, l.Reserved-r.Withheld)
-		}
 		if l.Used > l.Total {
 			warnings = append(warnings, fmt.Sprintf("%d tokens of licence %s are used, and its total in Slurm is %d; none starts until enough come back.", l.Used, l.Name, l.Total))
 		}
-		resources[our] = r
+		resources[our] = resourceOf(l, reservations, reservationName(prefix, l.Name))
 	}
 	return resources, warnings
 }

@@ -11,7 +11,7 @@ import (
 func TestResources(t *testing.T) {
 	names := map[string]string{"vcs": "vcs@pool"}
 	held := func(state string, units int64) []Reservation {
-		return []Reservation{{Name: "theirs", State: "ACTIVE", Licences: map[string]int64{"vcs@pool": 9}}, {Name: "xce-withheld", State: state, Licences: map[string]int64{"vcs@pool": units}}}
+		return []Reservation{{Name: "theirs", State: "ACTIVE", Licences: map[string]int64{"vcs@pool": 2}}, {Name: "xce-withheld.vcs@pool", State: state, Licences: map[string]int64{"vcs@pool": units}}}
 	}
 	for name, c := range map[string]struct {
 		licence      Licence
@@ -20,9 +20,8 @@ func TestResources(t *testing.T) {
 		warning      string
 	}{
 		"withheld and reserved":      {Licence{Total: 10, Used: 2, Reserved: 5}, held("ACTIVE", 3), backend.Resource{Ceiling: 10, Used: 2, Withheld: 3, Reserved: 2}, ""},
-		"all reserved is ours":       {Licence{Total: 10, Reserved: 3}, held("ACTIVE", 3), backend.Resource{Ceiling: 10, Withheld: 3}, ""},
 		"our reservation is not on":  {Licence{Total: 10, Reserved: 2}, held("INACTIVE", 3), backend.Resource{Ceiling: 10, Reserved: 2}, ""},
-		"there is none":              {Licence{Total: 10}, nil, backend.Resource{Ceiling: 10}, "no reservation xce-withheld"},
+		"there is none":              {Licence{Total: 10}, nil, backend.Resource{Ceiling: 10}, ""},
 		"more is used than there is": {Licence{Total: 5, Used: 13}, held("ACTIVE", 0), backend.Resource{Ceiling: 5, Used: 13}, "13 tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
