@@ -221,7 +221,7 @@ func (p *jobParser) texts(j *Job) {
 	j.Exclusive = string(p.fields[fieldOversubscribe]) == "NO"
 }
 
-var errNumber = errors.New("is not a whole number from 0")
+var errNumber = errors.New("is not a whole number from 0 to 4294967295")
 
 // whole answers digits as a number.
 func whole(text []byte) (n int64, err error) {
@@ -257,6 +257,9 @@ func (p *jobParser) numbers(j *Job) error {
 			continue
 		}
 		n, err := whole(p.fields[f.field])
+		if err == nil && n > math.MaxUint32 { // Slurm counts in 32 bits
+			err = errNumber
+		}
 		if err != nil {
 			return p.fault(f.field, err)
 		}
@@ -353,9 +356,14 @@ func (p *jobParser) times(j *Job) error {
 	if err != nil {
 		return p.fault(fieldTimeLimit, err)
 	}
-	j.TimeLimit = limit
+	if limit <= longestLimit {
+		j.TimeLimit = limit
+	}
 	return nil
 }
+
+// longestLimit is the longest limit that is one; those who mean none write years.
+const longestLimit = 10 * 366 * 24 * cluster.Hour
 
 const mostSeconds = math.MaxInt64 / 1000 / 1000 // so that milliseconds, and sums of some of them, are whole numbers
 
@@ -411,7 +419,7 @@ func (p *jobParser) memory(j *Job) error {
 		j.MemoryMB = ceil(sum, nodes)
 	default:
 		j.MemoryMB = least
-		j.MemoryPerCPU = kind == 'c' || kind == 0 && sum != least*max(nodes, 1) && sum == least*max(cpus, 1)
+		j.MemoryPerCPU = kind == 'c' || kind == 0 && sum != times(least, max(nodes, 1)) && sum == times(least, max(cpus, 1))
 	}
 	return nil
 }
@@ -420,6 +428,14 @@ func (p *jobParser) memory(j *Job) error {
 func ceil(n, by int64) int64 {
 	by = max(by, 1)
 	return (n + by - 1) / by
+}
+
+// times answers n * by, or the most that is counted with, which nothing has.
+func times(n, by int64) int64 {
+	if n > 0 && by > mostCounted/n {
+		return mostCounted
+	}
+	return n * by
 }
 
 // parseMemory reads an amount such as 4000M, 1.50G or 100Mc in MB, rounded up, and
@@ -445,13 +461,13 @@ func parseMemory(text []byte) (mb int64, kind byte, err error) {
 		return 0, 0, bad
 	}
 	n, err := strconv.ParseFloat(string(rest), 64)
-	if err != nil || n*kb/1024 > mostMB {
+	if err != nil || n*kb/1024 > mostCounted {
 		return 0, 0, bad
 	}
 	return int64(math.Ceil(n * kb / 1024)), kind, nil
 }
 
-const mostMB = 1e12
+const mostCounted = 1_000_000_000_000
 
 // parseTotals reads memory, nodes and cpus of a sum such as cpu=6,mem=3000M,node=1,billing=6.
 func parseTotals(text []byte) (mb, nodes, cpus int64, err error) {

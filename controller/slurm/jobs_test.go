@@ -233,11 +233,26 @@ func TestElements(t *testing.T) {
 func TestLimits(t *testing.T) {
 	for text, want := range map[string]cluster.Duration{
 		"1-02:03:04": 26*cluster.Hour + 3*cluster.Minute + 4*cluster.Second, "10:00": 10 * cluster.Minute, "2:00:00": 2 * cluster.Hour,
-		"365-00:00:00": 365 * 24 * cluster.Hour, "UNLIMITED": 0, "NOT_SET": 0, "Partition_Limit": 0, "N/A": 0, "0:30": 30 * cluster.Second,
+		"365-00:00:00": 365 * 24 * cluster.Hour, "9999-00:00:00": 9999 * 24 * cluster.Hour, "UNLIMITED": 0, "NOT_SET": 0, "Partition_Limit": 0, "N/A": 0, "0:30": 30 * cluster.Second,
 	} {
 		if got, err := parseLimit([]byte(text)); err != nil || got != want {
 			t.Errorf("%s: %v, error %v; want %v", text, got, err, want)
 		}
+	}
+}
+
+func TestALimitOfManyYearsIsNone(t *testing.T) {
+	if j := parseOne(t, map[int]string{fieldTimeLimit: "9999-00:00:00"}); j.TimeLimit != 0 {
+		t.Errorf("the limit is %v", j.TimeLimit)
+	}
+}
+
+// What is too large to count with is more than anything has, and never less than nothing.
+func TestHugeNeeds(t *testing.T) {
+	j := parseOne(t, map[int]string{fieldTasks: "4294967295", fieldPerTask: "gres:mps:4T", fieldCPUs: "4294967295", fieldMemory: "900000000Mc"})
+	out, _ := viewing.Jobs([]Job{j})
+	if out[0].Countables["mps"] != mostCounted || out[0].MemoryMB != mostCounted {
+		t.Errorf("%+v", out[0])
 	}
 }
 
@@ -379,3 +394,33 @@ func benchmarkJobs(b *testing.B, text []byte, elements int64) {
 func BenchmarkSeparateJobs(b *testing.B) { benchmarkJobs(b, rows(10_000, 0), 10_000) }
 
 func BenchmarkJobsAndArrays(b *testing.B) { benchmarkJobs(b, rows(10_000, 90), 100_000) }
+
+// Whatever a field holds, there are jobs or an error, and never both.
+func FuzzJobs(f *testing.F) {
+	for field, text := range map[int]string{
+		fieldArrayTasks: "1,3,5-9:2%4", fieldMemory: "1.50Gc", fieldTRES: "cpu=1,mem=4T,node=1", fieldLicences: "a|b@c:2", fieldPerNode: "gres/gpu:t=2",
+		fieldTimeLimit: "1-02:03:04", fieldOn: "n[1-3],m", fieldFeatures: "(a|b)&[c*2]", fieldPartition: "a,b", fieldReason: "ReqNodeNotAvail, x",
+	} {
+		f.Add(field, text)
+	}
+	f.Fuzz(func(t *testing.T, field int, text string) {
+		if field < 0 || field >= fieldCount {
+			t.Skip()
+		}
+		jobs, err := parseJobs([]byte(aRow(recordedMark, map[int]string{field: text})), recordedMark)
+		if err != nil && jobs != nil {
+			t.Fatalf("%d jobs and the error %v", len(jobs), err)
+		}
+		for _, j := range jobs {
+			if j.Nodes < 0 || j.CPUs < 0 || j.MemoryMB < 0 || j.TimeLimit < 0 || j.Submitted <= 0 || j.Elements < 0 {
+				t.Fatalf("%+v", j)
+			}
+		}
+		view, _ := viewing.Jobs(jobs)
+		for _, j := range view {
+			if ps := j.ValidateShape(""); len(ps) > 0 && j.Told.Barred == "" && j.State == "waiting" {
+				t.Fatalf("raises demand and cannot be judged: %v", ps)
+			}
+		}
+	})
+}

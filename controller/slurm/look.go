@@ -35,8 +35,9 @@ func (b *Backend) Look(ctx context.Context) (backend.View, error) {
 	return b.view(r), nil
 }
 
-// read reads everything. The settings are the last: where slurmctld started again while
-// the rest was read, they tell of the new start.
+// read reads everything. Licences come after the reservations, so that what is used is of a
+// time when what is kept back was. The settings are the last: where slurmctld started again
+// while the rest was read, they tell of the new start.
 func (b *Backend) read(ctx context.Context) (r reading, err error) {
 	r.at = b.Now()
 	if r.jobs, err = b.Commands.Jobs(ctx); err != nil {
@@ -45,10 +46,10 @@ func (b *Backend) read(ctx context.Context) (r reading, err error) {
 	if r.nodes, err = b.Commands.Nodes(ctx); err != nil {
 		return r, err
 	}
-	if r.licences, err = b.Commands.Licences(ctx); err != nil {
+	if r.reservations, err = b.Commands.Reservations(ctx); err != nil {
 		return r, err
 	}
-	if r.reservations, err = b.Commands.Reservations(ctx); err != nil {
+	if r.licences, err = b.Commands.Licences(ctx); err != nil {
 		return r, err
 	}
 	r.settings, err = b.Commands.Settings(ctx)
