@@ -221,7 +221,11 @@ func (p *jobParser) texts(j *Job) {
 	j.Exclusive = string(p.fields[fieldOversubscribe]) == "NO"
 }
 
-var errNumber = errors.New("is not a whole number from 0 to 4294967295")
+var (
+	errNumber = errors.New("is not a whole number from 0 to 4294967295")
+	errLimit  = errors.New("is not a length of time such as 1-02:30:00")
+	errMemory = errors.New("is not an amount of memory such as 4000M")
+)
 
 // whole answers digits as a number.
 func whole(text []byte) (n int64, err error) {
@@ -376,13 +380,12 @@ func parseLimit(text []byte) (cluster.Duration, error) {
 	if isEmpty(text) {
 		return 0, nil
 	}
-	bad := errors.New("is not a length of time such as 1-02:30:00")
 	var days int64
 	clock := text
 	if d, rest, ok := bytes.Cut(text, []byte{'-'}); ok {
 		var err error
 		if days, err = whole(d); err != nil || days > mostSeconds/(24*3600) {
-			return 0, bad
+			return 0, errLimit
 		}
 		clock = rest
 	}
@@ -392,12 +395,12 @@ func parseLimit(text []byte) (cluster.Duration, error) {
 		part, clock, more = bytes.Cut(clock, []byte{':'})
 		n, err := whole(part)
 		if err != nil || n > mostSeconds/3600 || parts == 3 {
-			return 0, bad
+			return 0, errLimit
 		}
 		total = total*60 + n
 	}
 	if parts < 2 {
-		return 0, bad
+		return 0, errLimit
 	}
 	return cluster.Duration(days*24*3600+total) * cluster.Second, nil
 }
@@ -441,7 +444,6 @@ func times(n, by int64) int64 {
 // parseMemory reads an amount such as 4000M, 1.50G or 100Mc in MB, rounded up, and
 // the letter behind it: c for each cpu, n for each node, 0 where there is none.
 func parseMemory(text []byte) (mb int64, kind byte, err error) {
-	bad := errors.New("is not an amount of memory such as 4000M")
 	if isEmpty(text) {
 		return 0, 0, nil
 	}
@@ -458,11 +460,11 @@ func parseMemory(text []byte) (mb int64, kind byte, err error) {
 	}
 	units, fraction, _ := bytes.Cut(rest, []byte{'.'})
 	if _, err := whole(append(slices.Clone(units), fraction...)); err != nil || len(units) == 0 {
-		return 0, 0, bad
+		return 0, 0, errMemory
 	}
 	n, err := strconv.ParseFloat(string(rest), 64)
 	if err != nil || n*kb/1024 > mostCounted {
-		return 0, 0, bad
+		return 0, 0, errMemory
 	}
 	return int64(math.Ceil(n * kb / 1024)), kind, nil
 }
