@@ -1,7 +1,10 @@
 package slurm
 
 import (
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,7 +47,8 @@ type HostKind string
 const (
 	// Dynamic hosts are made at run time, and no configuration names them.
 	Dynamic HostKind = "dynamic"
-	// Cloud hosts are in slurm.conf with State=CLOUD, and stay drained while they are away.
+	// Cloud hosts are in slurm.conf with State=CLOUD, and stay drained while they are away. Their ResumeProgram
+	// and SuspendProgram have nothing to do, their slurmd is started with -b, and ResumeTimeout is longer than a machine takes.
 	Cloud HostKind = "cloud"
 	// Future hosts are in slurm.conf with State=FUTURE, and appear when their slurmd registers.
 	Future HostKind = "future"
@@ -53,10 +57,28 @@ const (
 // HostOptions say how the hosts of one template come and go.
 type HostOptions struct {
 	Kind HostKind // empty is Dynamic
+	// Nodes are those of slurm.conf that are ours to take in and out, as in "c[1-16]"; empty for Dynamic.
+	// Every other node that slurm.conf names is never touched but to drain it and to undo that.
+	Nodes string
 	// Features and Gres are what a host has in Slurm beside what its template says, so that
 	// the node sets of partitions take it.
 	Features []string
 	Gres     map[string]int64
+}
+
+// kindOf answers how Slurm knows a host of slurm.conf that is ours; "" where it is not ours.
+func (o Options) kindOf(host string) (HostKind, error) {
+	for _, template := range slices.Sorted(maps.Keys(o.Hosts)) {
+		h := o.Hosts[template]
+		names, err := hosts(h.Nodes)
+		if err != nil {
+			return "", fmt.Errorf("slurm.hosts.%s.nodes: %w", template, err)
+		}
+		if slices.Contains(names, host) {
+			return h.Kind, nil
+		}
+	}
+	return "", nil
 }
 
 // Backend is a cluster that is scheduled by Slurm.
