@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"xce.internal/elastic/cluster/plain"
 	"xce.internal/elastic/controller/backend"
 )
 
@@ -44,14 +45,17 @@ func (c Commands) Run(ctx context.Context, name string, args ...string) ([]byte,
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
 	defer cancel()
-	what := name + " " + strings.Join(args, " ")
+	what := commandLine(name, args)
 	program, err := c.find(name)
 	if err != nil {
 		return nil, err
 	}
 	stdout, stderr := &capped{most: mostOutput, full: cancel}, &capped{most: mostErrors}
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = []string{"SLURM_CONF=" + c.Conf, "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}
+	// Without the length Slurm cuts lists of an array's elements short.
+	cmd.Env = []string{
+		"SLURM_CONF=" + c.Conf, "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0", "LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH"),
+	}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -69,6 +73,21 @@ func (c Commands) Run(ctx context.Context, name string, args ...string) ([]byte,
 		return nil, classify(what, stderr.text.String())
 	}
 	return nil, fmt.Errorf("%s: %w", what, err)
+}
+
+// longestTold is how many bytes of an argument are told of in errors.
+const longestTold = 60
+
+// commandLine answers a command as one line for people, long arguments cut short.
+func commandLine(name string, args []string) string {
+	words := []string{name}
+	for _, a := range args {
+		if len(a) > longestTold {
+			a = a[:longestTold] + "..."
+		}
+		words = append(words, plain.Line(a))
+	}
+	return strings.Join(words, " ")
 }
 
 func (c Commands) find(name string) (string, error) {
