@@ -139,7 +139,8 @@ func (c *Cluster) nodes() []string {
 // power is the program by which slurmctld powers nodes up or down. Powering down made
 // Slurm forget the address. It is called with next to nothing in its environment.
 func (c *Cluster) power(verb string) string {
-	resume := `scontrol update nodename=$n nodeaddr=127.0.0.1 nodehostname=localhost
+	resume := `case $n in c*) ;; *) continue ;; esac # others are brought up by whoever made them
+  scontrol update nodename=$n nodeaddr=127.0.0.1 nodehostname=localhost
   setsid slurmd -D -f "$SLURM_CONF" -N $n -s -b </dev/null >>` + c.path("log") + `/slurmd-$n.out 2>&1 &`
 	suspend := `for p in $(pgrep -x slurmd); do
     tr '\0' ' ' </proc/$p/cmdline | grep -q -- "-f $SLURM_CONF -N $n " && kill $p
