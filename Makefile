@@ -11,12 +11,12 @@ export XCE_BIN := $(BIN)
 
 SOURCES := $(shell find . -name '*.go' -not -path './devserver/*') go.mod go.sum
 
-.PHONY: help build run dev test postgres lint race e2e chaos bench fuzz vuln clean
+.PHONY: help build run dev test postgres slurm test-slurm lint race e2e chaos bench fuzz vuln clean
 
 help: ## Say what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: $(BIN)/xce-elastic $(BIN)/pool $(BIN)/local $(BIN)/devserver ## Build all programs into bin/ (the first time takes minutes)
+build: $(BIN)/xce-elastic $(BIN)/pool $(BIN)/local $(BIN)/slurmhost $(BIN)/devserver ## Build all programs into bin/ (the first time takes minutes)
 
 $(BIN)/xce-elastic: $(SOURCES)
 	CGO_ENABLED=0 go build -ldflags '-X main.version=$(VERSION)' -o $@ ./cmd/xce-elastic
@@ -26,6 +26,9 @@ $(BIN)/pool: $(SOURCES)
 
 $(BIN)/local: $(SOURCES)
 	CGO_ENABLED=0 go build -o $@ ./providers/scripts/local
+
+$(BIN)/slurmhost: $(SOURCES)
+	CGO_ENABLED=0 go build -o $@ ./providers/scripts/slurmd
 
 $(BIN)/devserver: $(wildcard devserver/*.go) devserver/go.mod devserver/go.sum
 	@echo 'Building the development server; the first time takes up to ten minutes.'
@@ -37,7 +40,7 @@ run: build ## Run the example cluster and its workload to the end
 dev: build ## The same, and stay up until Ctrl-C
 	@$(BIN)/xce-elastic dev
 
-test: build postgres lint race e2e ## Run everything
+test: build postgres slurm lint race e2e test-slurm ## Run everything
 	@echo 'All tests passed.'
 
 # Tests start servers of their own from the package's programs. The package would
@@ -51,6 +54,21 @@ postgres: ## Install Debian's PostgreSQL for the tests, where that can be done
 	apt-get update -qq && $$install postgresql-common >/dev/null && \
 	sed -i 's/^#*create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf && \
 	$$install postgresql >/dev/null || echo 'PostgreSQL could not be installed; its tests are skipped.'
+
+# Tests start clusters of their own from the packages' programs; the system is to run none of them. Whatever
+# stands in policy-rc.d already stays as it is.
+slurm: ## Install Debian's Slurm for the tests, where that can be done
+	@if PATH="$$PATH:/usr/sbin:/sbin"; command -v slurmctld && command -v slurmd && command -v munged && command -v sbatch; then exit 0; fi >/dev/null; \
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+		echo 'Slurm is not here, and its tests are skipped: as root, `apt-get install slurmctld slurmd slurm-client munge` brings it.'; exit 0; \
+	fi; \
+	echo 'Installing Slurm: some 5 MB to download, and half a minute.'; \
+	policy=/usr/sbin/policy-rc.d; ours=; \
+	if ! [ -e $$policy ]; then printf '#!/bin/sh\nexit 101\n' >$$policy && chmod +x $$policy && ours=yes; fi; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	apt-get update -qq && apt-get install -y -qq --no-install-recommends slurmctld slurmd slurm-client munge >/dev/null || \
+		echo 'Slurm could not be installed; its tests are skipped.'; \
+	if [ -n "$$ours" ]; then rm -f $$policy; fi
 
 lint: ## Check the code without running it
 	go vet -tags e2e ./...
@@ -68,6 +86,9 @@ race: ## Unit, property and workflow tests, with the race detector
 
 e2e: build ## Whole processes: real Temporal server, real scripts, kill -9
 	go test -count=1 -timeout 15m -v -tags e2e ./cmd/xce-elastic/...
+
+test-slurm: slurm ## The Slurm backend and its hosts, against a real Slurm
+	go test -count=1 -timeout 20m -v -tags e2e ./controller/slurm/... ./providers/scripts/slurmd/...
 
 SEEDS ?= 10
 SEED  ?= 1

@@ -27,11 +27,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
 
 	"xce.internal/elastic/providers/scripts/dialogue"
+	"xce.internal/elastic/providers/scripts/farm"
 )
 
 const usage = `usage: local VERB       one JSON object on stdin, one on stdout; VERB is one of
@@ -49,14 +56,55 @@ HOST is the id of an instance or of a request.
 `
 
 func main() {
-	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(local.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "boot" {
-		fmt.Fprintln(stderr, "local:", boot(args[1:])) // it returns only when it fails
-		return 1
+var local = farm.Kind{Name: "local", Usage: usage, Mark: "LOCAL_HOST", Joins: true, Restarts: true, Hosts: agents}
+
+// agent is how a host runs: as an agent of the cluster.
+type agent struct {
+	program string
+	named   bool
+}
+
+func agents() (farm.Hosts, error) {
+	path := os.Getenv("XCE_LOCAL_AGENT")
+	if path == "" {
+		return nil, errors.New("XCE_LOCAL_AGENT must be set: to the path of xce-elastic")
 	}
-	script := dialogue.Script{Name: "local", Usage: usage, Act: dialogue.Act(settingsFromEnvironment, contractVerbs), Operate: operatorVerbs}
-	return script.Run(ctx, args, stdin, stdout, stderr)
+	path, err := filepath.Abs(path)
+	if err == nil {
+		err = unix.Access(path, unix.X_OK)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("XCE_LOCAL_AGENT=%s: %w: give the path of xce-elastic", path, err)
+	}
+	named, err := dialogue.Number("XCE_LOCAL_NAMES")
+	return agent{path, named > 0}, err
+}
+
+// Place implements farm.Hosts: a name is used again when its host is gone.
+func (a agent) Place(h *farm.Host, others []farm.Host) error {
+	for n := 1; a.named && h.Name == ""; n++ {
+		name := fmt.Sprintf("node-%d", n)
+		if !slices.ContainsFunc(others, func(h farm.Host) bool { return h.Name == name }) {
+			h.Name = name
+		}
+	}
+	return nil
+}
+
+// Arguments implements farm.Hosts.
+func (a agent) Arguments(folder string, h *farm.Host) []string {
+	arguments := []string{
+		a.program, "agent", "--join", filepath.Join(folder, "join.json"), "--agent.folder", filepath.Join(folder, "agent"),
+		"--agent.cpus", strconv.FormatInt(h.Size.CPUs, 10), "--agent.memory_mb", strconv.FormatInt(h.Size.MemoryMB, 10),
+	}
+	for _, feature := range h.Features {
+		arguments = append(arguments, "--feature", feature)
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Countables)) {
+		arguments = append(arguments, "--countable", fmt.Sprintf("%s=%d", name, h.Countables[name]))
+	}
+	return arguments
 }

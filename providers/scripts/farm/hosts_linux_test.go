@@ -1,4 +1,4 @@
-package main
+package farm
 
 import (
 	"bufio"
@@ -11,16 +11,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"xce.internal/elastic/providers"
+	"xce.internal/elastic/providers/scripts/process"
 )
 
 // TestMain lets the test binary stand for the program itself, and for what it starts.
 func TestMain(m *testing.M) {
 	if os.Getenv("XCE_TEST_LOCAL") != "" || len(os.Args) > 1 && os.Args[1] == "boot" {
-		main()
+		os.Exit(testKind.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
@@ -82,7 +84,7 @@ func stopAll(t *testing.T, folder string) {
 func call(t *testing.T, stdin string, args ...string) (exit int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	exit = run(context.Background(), args, strings.NewReader(stdin), &out, &errs)
+	exit = testKind.Run(context.Background(), args, strings.NewReader(stdin), &out, &errs)
 	return exit, out.String(), errs.String()
 }
 
@@ -161,7 +163,7 @@ func describe(t *testing.T) providers.Description {
 
 func readFarm(t *testing.T, folder string) *farm {
 	t.Helper()
-	file, _, err := openFolder(folder)
+	file, _, err := testKind.open(folder)
 	f := new(farm)
 	if err == nil {
 		err = file.Read(f)
@@ -173,20 +175,20 @@ func readFarm(t *testing.T, folder string) *farm {
 }
 
 // agentOf answers the process of a host, once it has become the agent.
-func agentOf(t *testing.T, folder, id string) process {
+func agentOf(t *testing.T, folder, id string) process.Process {
 	t.Helper()
 	return nthAgentOf(t, folder, id, 1)
 }
 
 // nthAgentOf does so where the agent was started that often.
-func nthAgentOf(t *testing.T, folder, id string, starts int) process {
+func nthAgentOf(t *testing.T, folder, id string, starts int) process.Process {
 	t.Helper()
-	var agent process
+	var agent process.Process
 	eventually(t, "the agent of "+id+" runs", func() bool {
 		h := readFarm(t, folder).find("east", id)
 		agent = h.Process
 		text, _ := os.ReadFile(filepath.Join(folder, "hosts", h.Instance, "args"))
-		return agent.lives() && bytes.Count(text, []byte("\n")) == starts
+		return agent.Lives() && bytes.Count(text, []byte("\n")) == starts
 	})
 	return agent
 }
@@ -194,12 +196,9 @@ func nthAgentOf(t *testing.T, folder, id string, starts int) process {
 // running answers every process that bears the mark of a host in the folder, and of which host it is.
 func running(folder string) map[int]string {
 	all := map[int]string{}
-	for _, pid := range processes() {
-		if s, err := readStat(pid); err != nil || s.dead {
-			continue
-		}
+	for pid := range process.All() {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		_, host, found := strings.Cut("\x00"+string(text), "\x00"+mark+"="+filepath.Join(folder, "hosts")+"/")
+		_, host, found := strings.Cut("\x00"+string(text), "\x00"+testKind.Mark+"="+filepath.Join(folder, "hosts")+"/")
 		if found {
 			all[pid], _, _ = strings.Cut(host, "\x00")
 		}
@@ -210,7 +209,7 @@ func running(folder string) map[int]string {
 // journal answers the changes, and checks that each stands there once.
 func journal(t *testing.T, folder string) (changes []change) {
 	t.Helper()
-	file, err := os.Open(filepath.Join(folder, stateName+".log"))
+	file, err := os.Open(filepath.Join(folder, testKind.stateName()+".log"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +261,7 @@ func TestHostLivesFromRequestToReturn(t *testing.T) {
 	agentOf(t, folder, "host/small-1")
 	host := filepath.Join(folder, "hosts", instance.ID)
 	args, _ := os.ReadFile(filepath.Join(host, "args"))
-	want := fmt.Sprintf("agent --join %s/join.json --agent.folder %s/agent --agent.cpus 2 --agent.memory_mb 4096 --feature avx512 --feature site=z1 --countable gpus=2\n", host, host)
+	want := fmt.Sprintf("--join %s/join.json --agent.folder %s/agent --agent.cpus 2 --agent.memory_mb 4096\n", host, host)
 	if string(args) != want {
 		t.Errorf("started with %q, want %q", args, want)
 	}
@@ -304,7 +303,7 @@ func TestTokenIsNowhereButInItsFile(t *testing.T) {
 			}
 		}
 	}
-	for _, file := range []string{stateName, stateName + ".log", "hosts/" + instance.ID + "/agent.log"} {
+	for _, file := range []string{testKind.stateName(), testKind.stateName() + ".log", "hosts/" + instance.ID + "/agent.log"} {
 		if text, err := os.ReadFile(filepath.Join(folder, file)); err != nil || bytes.Contains(text, []byte(token)) {
 			t.Errorf("%s: %v, %s", file, err, text)
 		}
@@ -363,15 +362,15 @@ func TestDeadAgentIsStartedAgain(t *testing.T) {
 	runJobs(t, folder)
 	made(t, "a")
 	agent := agentOf(t, folder, "a")
-	kill(agent.PID)
-	eventually(t, "the agent is dead", func() bool { return !agent.lives() })
+	process.Signal(syscall.SIGKILL, agent.PID)
+	eventually(t, "the agent is dead", func() bool { return !agent.Lives() })
 	if left := running(folder); len(left) != 2 {
 		t.Errorf("%v runs, want the 2 jobs", left)
 	}
 	eventually(t, "the agent runs again", func() bool {
 		listed(t)
 		again := readFarm(t, folder).find("east", "a").Process
-		return again != agent && again.lives()
+		return again != agent && again.Lives()
 	})
 	nthAgentOf(t, folder, "a", 2)
 	gone(t, "a")
@@ -458,23 +457,6 @@ func TestCrashedHostIsNotListed(t *testing.T) {
 	}
 	gone(t, "a")
 	wantJobs(t, wantChanges(t, folder, "a", "requested", "granted", "started", "crashed"), 2)
-}
-
-func TestNamesAreUsedAgain(t *testing.T) {
-	newFolder(t)
-	t.Setenv("XCE_LOCAL_NAMES", "1")
-	for id, want := range map[string]string{"a": "node-1"} {
-		if got := made(t, id).Name; got != want {
-			t.Errorf("%s is named %q, want %q", id, got, want)
-		}
-	}
-	if got := made(t, "b").Name; got != "node-2" {
-		t.Errorf("b is named %q", got)
-	}
-	gone(t, "a")
-	if got := made(t, "c").Name; got != "node-1" {
-		t.Errorf("c is named %q", got)
-	}
 }
 
 func TestWhatGoesWrongOnDemand(t *testing.T) {
@@ -590,7 +572,7 @@ func TestSettings(t *testing.T) {
 	newFolder(t)
 	for name, value := range map[string]string{
 		"XCE_LOCAL_FOLDER": "", "XCE_LOCAL_CLUSTER": "", "XCE_LOCAL_AGENT": "/no/such/program", "XCE_LOCAL_FAIL": "often",
-		"XCE_LOCAL_LATENCY_MS": "-1", "XCE_LOCAL_PENDING_MS": "1.5", "XCE_LOCAL_LIST": "wrong", "XCE_LOCAL_NAMES": "yes",
+		"XCE_LOCAL_LATENCY_MS": "-1", "XCE_LOCAL_PENDING_MS": "1.5", "XCE_LOCAL_LIST": "wrong",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
@@ -617,7 +599,7 @@ func TestOperatorVerbs(t *testing.T) {
 		{[]string{"show"}, 1, "--folder"},
 		{[]string{"show", "--nonsense"}, 2, "nonsense"},
 		{[]string{"crash", "--folder", folder}, 1, "no host"},
-		{[]string{"crash", "--folder", folder, "nobody"}, 1, "local show"},
+		{[]string{"crash", "--folder", folder, "nobody"}, 1, "show lists"},
 		{[]string{"crash", "nobody", "--folder", folder, "extra"}, 1, "extra"},
 		{[]string{"reclaim", "--folder", folder, "--grace", "1h", "host/small-1"}, 0, "taken back in 1h"},
 		{[]string{"set", "--folder", folder, "--capacity", "large=4"}, 1, "no template large"},
@@ -630,7 +612,7 @@ func TestOperatorVerbs(t *testing.T) {
 		{[]string{"init", "--folder", fresh, "--template", "small=2:4", "--price", "large=1"}, 1, "no template large"},
 		{[]string{"init", "--folder", fresh, "--template", "small=2:4", "--countable", "small:cpus=1"}, 1, "cpus"},
 		{[]string{"init", "--folder", fresh, "--template", "small=2:4", "--feature", "small=a b"}, 1, "a b"},
-		{[]string{"boot"}, 1, "local help"},
+		{[]string{"boot"}, 1, "its help"},
 		{[]string{"help"}, 2, "usage"},
 		{[]string{"lend"}, 2, `"refused"`},
 		{[]string{"stop", "--folder", folder}, 0, "1 hosts are stopped"},
@@ -641,7 +623,7 @@ func TestOperatorVerbs(t *testing.T) {
 			t.Errorf("%v: exit status %d, want %d\n%s%s", step.args, exit, step.exit, stdout, stderr)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(fresh, stateName)); err == nil {
+	if _, err := os.Stat(filepath.Join(fresh, testKind.stateName())); err == nil {
 		t.Error("a refused init left a file")
 	}
 }

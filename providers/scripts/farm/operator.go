@@ -1,4 +1,4 @@
-package main
+package farm
 
 import (
 	"errors"
@@ -17,19 +17,28 @@ import (
 	"xce.internal/elastic/providers/scripts/statefile"
 )
 
-var operatorVerbs = map[string]func(args []string, now time.Time, stdout, stderr io.Writer) error{
-	"init":    initFarm,
-	"set":     setFarm,
-	"show":    showFarm,
-	"reclaim": reclaimHost,
-	"crash":   crashHost,
-	"stop":    stopHosts,
+type operate = func(args []string, now time.Time, stdout, stderr io.Writer) error
+
+func (k Kind) operatorVerbs() map[string]operate {
+	verbs := map[string]func(*flags, []string, time.Time, io.Writer) error{
+		"init": initFarm, "set": setFarm, "show": showFarm, "reclaim": reclaimHost, "crash": crashHost, "stop": stopHosts,
+	}
+	all := map[string]operate{}
+	for name, do := range verbs {
+		all[name] = func(args []string, now time.Time, stdout, stderr io.Writer) error {
+			return do(k.flags(name, stderr), args, now, stdout)
+		}
+	}
+	return all
 }
 
-type flags struct{ *dialogue.Flags }
+type flags struct {
+	*dialogue.Flags
+	kind Kind
+}
 
-func newFlags(verb string, stderr io.Writer) *flags {
-	return &flags{dialogue.NewFlags("local", verb, "folder", "the folder of the hosts", stderr)}
+func (k Kind) flags(verb string, stderr io.Writer) *flags {
+	return &flags{dialogue.NewFlags(k.Name, verb, "folder", "the folder of the hosts", stderr), k}
 }
 
 // host takes the one argument that is no flag, before or after the flags.
@@ -38,7 +47,7 @@ func (f *flags) host(args []string) (string, error) {
 		return "", dialogue.ErrUsage
 	}
 	if f.NArg() == 0 {
-		return "", errors.New("no host: name the id of its instance or request; local show lists them")
+		return "", fmt.Errorf("no host: name the id of its instance or request; %s show lists them", f.kind.Name)
 	}
 	return f.Arg(0), f.Read(f.Args()[1:])
 }
@@ -77,8 +86,7 @@ func (f *flags) words(name, meaning string) map[string][]string {
 	return all
 }
 
-func initFarm(args []string, now time.Time, stdout, stderr io.Writer) error {
-	f := newFlags("init", stderr)
+func initFarm(f *flags, args []string, now time.Time, stdout io.Writer) error {
 	sizes := f.sizes("template", "a template, with the cpus and MB of a host, small=2:4096")
 	capacities := f.Amounts("capacity", "how many hosts of a template there can be, small=10")
 	prices := f.Amounts("price", "millionths of a currency unit per host and hour, small=250000")
@@ -91,7 +99,7 @@ func initFarm(args []string, now time.Time, stdout, stderr io.Writer) error {
 	if err := f.Read(args); err != nil {
 		return err
 	}
-	made := &farm{Version: farmVersion, Latency: latency.Milliseconds(), Templates: []template{}, Hosts: []host{}}
+	made := &farm{Version: farmVersion, Latency: latency.Milliseconds(), Templates: []template{}, Hosts: []Host{}}
 	for _, name := range sortedNames(sizes) {
 		made.Templates = append(made.Templates, template{
 			Name: name, CPUs: sizes[name].CPUs, MemoryMB: sizes[name].MemoryMB, Features: features[name],
@@ -105,7 +113,7 @@ func initFarm(args []string, now time.Time, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return made.createIn(f.Place, now, stdout)
+	return made.createIn(f.kind, f.Place, now, stdout)
 }
 
 func sortedNames[T any](all map[string]T) []string { return slices.Sorted(maps.Keys(all)) }
@@ -137,7 +145,7 @@ func (f *farm) count(countables map[string]int64) error {
 	return nil
 }
 
-func (f *farm) createIn(folder string, now time.Time, stdout io.Writer) error {
+func (f *farm) createIn(k Kind, folder string, now time.Time, stdout io.Writer) error {
 	if len(f.Templates) == 0 {
 		return errors.New("no template: name at least one, --template small=2:4096")
 	}
@@ -154,7 +162,7 @@ func (f *farm) createIn(folder string, now time.Time, stdout io.Writer) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	if err := (statefile.File{Path: filepath.Join(folder, stateName), Script: "local"}).Create(f); err != nil {
+	if err := (statefile.File{Path: filepath.Join(folder, k.stateName()), Script: k.Name}).Create(f); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "folder %s is made\n", folder)
@@ -163,11 +171,10 @@ func (f *farm) createIn(folder string, now time.Time, stdout io.Writer) error {
 
 func (f *farm) logCapacity(now time.Time, t *template) {
 	capacity := t.Capacity
-	f.log(now, &host{Template: t.Name}, "capacity").Capacity = &capacity
+	f.log(now, &Host{Template: t.Name}, "capacity").Capacity = &capacity
 }
 
-func setFarm(args []string, now time.Time, stdout, stderr io.Writer) error {
-	f := newFlags("set", stderr)
+func setFarm(f *flags, args []string, now time.Time, stdout io.Writer) error {
 	capacities := f.Amounts("capacity", "how many hosts of a template there can be, small=0")
 	never := f.Amounts("never-joins", "whether the agents of new hosts are not started, small=1 or small=0")
 	joins := f.sizes("joins", "what new hosts really have, small=1:2048")
@@ -195,7 +202,7 @@ func setFarm(args []string, now time.Time, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return showFarm([]string{"--folder", f.Place}, now, stdout, stderr)
+	return f.show("table", stdout)
 }
 
 func (f *farm) misbehave(never map[string]int64, joins map[string]size) {
@@ -234,7 +241,7 @@ func (f *farm) listAs(mode string) error {
 
 // change lets act change the farm, and settles what is due before and after. It starts nothing.
 func (f *flags) change(now time.Time, act func(*farm, machine) error) error {
-	file, m, err := openFolder(f.Place)
+	file, m, err := f.kind.open(f.Place)
 	if err != nil {
 		return err
 	}
@@ -252,16 +259,15 @@ func (f *flags) change(now time.Time, act func(*farm, machine) error) error {
 }
 
 // existing finds a host that is there, by its instance or request.
-func (f *farm) existing(id string) (*host, error) {
-	i := slices.IndexFunc(f.Hosts, func(h host) bool { return h.State == granted && (h.Instance == id || h.RequestID == id) })
+func (f *farm) existing(id string) (*Host, error) {
+	i := slices.IndexFunc(f.Hosts, func(h Host) bool { return h.State == granted && (h.Instance == id || h.RequestID == id) })
 	if i < 0 {
-		return nil, fmt.Errorf("there is no host %q: local show lists those that are", id)
+		return nil, fmt.Errorf("there is no host %q: show lists those that are", id)
 	}
 	return &f.Hosts[i], nil
 }
 
-func reclaimHost(args []string, now time.Time, stdout, stderr io.Writer) error {
-	f := newFlags("reclaim", stderr)
+func reclaimHost(f *flags, args []string, now time.Time, stdout io.Writer) error {
 	grace := f.Duration("grace", 0, "how long it is left")
 	id, err := f.host(args)
 	if err != nil {
@@ -282,8 +288,7 @@ func reclaimHost(args []string, now time.Time, stdout, stderr io.Writer) error {
 	return err
 }
 
-func crashHost(args []string, now time.Time, stdout, stderr io.Writer) error {
-	f := newFlags("crash", stderr)
+func crashHost(f *flags, args []string, now time.Time, stdout io.Writer) error {
 	id, err := f.host(args)
 	if err != nil {
 		return err
@@ -301,8 +306,7 @@ func crashHost(args []string, now time.Time, stdout, stderr io.Writer) error {
 	return err
 }
 
-func stopHosts(args []string, now time.Time, stdout, stderr io.Writer) error {
-	f := newFlags("stop", stderr)
+func stopHosts(f *flags, args []string, now time.Time, stdout io.Writer) error {
 	if err := f.Read(args); err != nil {
 		return err
 	}
@@ -329,7 +333,7 @@ func stopHosts(args []string, now time.Time, stdout, stderr io.Writer) error {
 // overview is what show prints: the templates, and the hosts that are there.
 type overview struct {
 	Templates []templateOverview `json:"templates"`
-	Hosts     []host             `json:"hosts"`
+	Hosts     []Host             `json:"hosts"`
 }
 
 type templateOverview struct {
@@ -338,7 +342,7 @@ type templateOverview struct {
 }
 
 func (f *farm) overview() overview {
-	view := overview{Hosts: []host{}}
+	view := overview{Hosts: []Host{}}
 	for i := range f.Templates {
 		view.Templates = append(view.Templates, templateOverview{f.Templates[i], f.headroom(&f.Templates[i])})
 	}
@@ -350,13 +354,16 @@ func (f *farm) overview() overview {
 	return view
 }
 
-func showFarm(args []string, _ time.Time, stdout, stderr io.Writer) error {
-	f := newFlags("show", stderr)
+func showFarm(f *flags, args []string, _ time.Time, stdout io.Writer) error {
 	format := f.String("o", "table", "table or json")
 	if err := f.Read(args); err != nil {
 		return err
 	}
-	file, m, err := openFolder(f.Place)
+	return f.show(*format, stdout)
+}
+
+func (f *flags) show(format string, stdout io.Writer) error {
+	file, m, err := f.kind.open(f.Place)
 	if err != nil {
 		return err
 	}
@@ -365,7 +372,7 @@ func showFarm(args []string, _ time.Time, stdout, stderr io.Writer) error {
 		return err
 	}
 	view := farm.overview()
-	return dialogue.Show(stdout, *format, view, func(table io.Writer) error { return view.print(table, m) })
+	return dialogue.Show(stdout, format, view, func(table io.Writer) error { return view.print(table, m) })
 }
 
 func (v overview) print(table io.Writer, m machine) error {

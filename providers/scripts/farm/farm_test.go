@@ -1,4 +1,4 @@
-package main
+package farm
 
 import (
 	"fmt"
@@ -10,49 +10,63 @@ import (
 	"pgregory.net/rapid"
 
 	"xce.internal/elastic/providers"
+	"xce.internal/elastic/providers/scripts/process"
 )
 
 // paper is a machine on which hosts are only written down.
 type paper struct {
 	named  bool
-	agents map[string]process // that live, by instance
-	stuck  map[string]bool    // instances that cannot be killed now
-	joins  map[string]string  // tokens, by instance
+	agents map[string]process.Process // that live, by instance
+	stuck  map[string]bool            // instances that cannot be killed now
+	tokens map[string]string          // tokens, by instance
 	number int
 }
 
 func newPaper() *paper {
-	return &paper{agents: map[string]process{}, stuck: map[string]bool{}, joins: map[string]string{}}
+	return &paper{agents: map[string]process.Process{}, stuck: map[string]bool{}, tokens: map[string]string{}}
 }
 
-func (p *paper) names() bool { return p.named }
+func (p *paper) joins() bool { return true }
 
-func (p *paper) newInstance(number int64) (string, error) { return fmt.Sprintf("i-%d", number), nil }
-
-func (p *paper) prepare(instance string, join providers.Join) error {
-	p.joins[instance] = join.Token
+// place gives names that are used again, where hosts are named.
+func (p *paper) place(h *Host, others []Host) error {
+	for n := 1; p.named && h.Name == ""; n++ {
+		name := fmt.Sprintf("node-%d", n)
+		if !slices.ContainsFunc(others, func(h Host) bool { return h.Name == name }) {
+			h.Name = name
+		}
+	}
 	return nil
 }
 
-func (p *paper) start(h *host, _ time.Duration) (process, error) {
+func (p *paper) failed(string) bool { return false }
+
+func (p *paper) newInstance(number int64) (string, error) { return fmt.Sprintf("i-%d", number), nil }
+
+func (p *paper) prepare(instance string, join *providers.Join) error {
+	p.tokens[instance] = join.Token
+	return nil
+}
+
+func (p *paper) start(h *Host, _ time.Duration) (process.Process, error) {
 	if _, lives := p.agents[h.Instance]; lives {
 		panic("a second agent for " + h.Instance)
 	}
-	if p.joins[h.Instance] == "" {
+	if p.tokens[h.Instance] == "" {
 		panic("no join message for " + h.Instance)
 	}
 	p.number++
-	p.agents[h.Instance] = process{PID: p.number}
+	p.agents[h.Instance] = process.Process{PID: p.number}
 	return p.agents[h.Instance], nil
 }
 
-func (p *paper) lives(agent process) bool {
+func (p *paper) lives(agent process.Process) bool {
 	return agent.PID != 0 && slices.Contains(slices.Collect(maps.Values(p.agents)), agent)
 }
 
-func (p *paper) jobs(string, process) int64 { return 0 }
+func (p *paper) jobs(string, process.Process) int64 { return 0 }
 
-func (p *paper) end(instance string, _ process) bool {
+func (p *paper) end(instance string, _ process.Process) bool {
 	if p.stuck[instance] {
 		return false
 	}
@@ -61,10 +75,10 @@ func (p *paper) end(instance string, _ process) bool {
 }
 
 func (p *paper) clear(instances []string) {
-	maps.DeleteFunc(p.joins, func(instance, _ string) bool { return !slices.Contains(instances, instance) })
+	maps.DeleteFunc(p.tokens, func(instance, _ string) bool { return !slices.Contains(instances, instance) })
 }
 
-func (p *paper) complain(h *host, err error) { panic(fmt.Sprint(h.Instance, err)) }
+func (p *paper) complain(h *Host, err error) { panic(fmt.Sprint(h.Instance, err)) }
 
 // model checks the rules of hosts against what was asked.
 type model struct {

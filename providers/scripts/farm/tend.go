@@ -1,4 +1,4 @@
-package main
+package farm
 
 import (
 	"slices"
@@ -6,35 +6,41 @@ import (
 	"time"
 
 	"xce.internal/elastic/providers"
+	"xce.internal/elastic/providers/scripts/process"
 )
 
 // machine is what hosts are made on: this one, or a test's.
 type machine interface {
-	names() bool
+	// joins tells whether a host needs a join message.
+	joins() bool
+	// place gives a new host its name and address, where it has them; the others are there.
+	place(h *Host, others []Host) error
 	newInstance(number int64) (string, error)
-	// prepare makes the folder of a host, with its join message.
-	prepare(instance string, join providers.Join) error
+	// prepare makes the folder of a host, with its join message where there is one.
+	prepare(instance string, join *providers.Join) error
 	// start starts the agent of a host, which waits that long first. It only really begins once the record
 	// of it is kept.
-	start(h *host, wait time.Duration) (process, error)
-	lives(process) bool
+	start(h *Host, wait time.Duration) (process.Process, error)
+	lives(process.Process) bool
+	// failed tells whether a host that is down was up before, and is not started again.
+	failed(instance string) bool
 	// jobs counts what runs on the host beside its agent.
-	jobs(instance string, agent process) int64
+	jobs(instance string, agent process.Process) int64
 	// end kills all that runs on the host, and tells whether nothing is left.
-	end(instance string, agent process) bool
+	end(instance string, agent process.Process) bool
 	// clear removes the folders of all hosts but these.
 	clear(instances []string)
 	// complain tells the operator what did not succeed and will be tried again.
-	complain(h *host, err error)
+	complain(h *Host, err error)
 }
 
 // untended tells whether there is something to tend.
 func (f *farm) untended(now time.Time, m machine) bool {
-	return slices.ContainsFunc(f.Hosts, func(h host) bool { return h.due(now) || h.down(now, m) })
+	return slices.ContainsFunc(f.Hosts, func(h Host) bool { return h.due(now) || h.down(now, m) })
 }
 
 // due tells whether the host must be settled.
-func (h *host) due(now time.Time) bool {
+func (h *Host) due(now time.Time) bool {
 	switch h.State {
 	case pending:
 		return !now.Before(h.Ready)
@@ -45,7 +51,7 @@ func (h *host) due(now time.Time) bool {
 }
 
 // down tells whether the host's agent must be started.
-func (h *host) down(now time.Time, m machine) bool {
+func (h *Host) down(now time.Time, m machine) bool {
 	return h.State == granted && !h.NeverJoins && now.Sub(h.Started) >= startPause && !m.lives(h.Process)
 }
 
@@ -62,8 +68,11 @@ func (f *farm) settle(now time.Time, m machine) {
 	kept := []string{}
 	for i := range f.Hosts {
 		h := &f.Hosts[i]
-		if h.State == granted && h.due(now) {
+		switch {
+		case h.State == granted && h.due(now):
 			h.begin(reclaimed, m)
+		case h.down(now, m) && m.failed(h.Instance):
+			h.begin(crashed, m)
 		}
 		if h.State == ending {
 			f.finish(h, now, m)
@@ -73,10 +82,10 @@ func (f *farm) settle(now time.Time, m machine) {
 		}
 	}
 	m.clear(kept)
-	f.Hosts = slices.DeleteFunc(f.Hosts, func(h host) bool { return h.forgotten(now) })
+	f.Hosts = slices.DeleteFunc(f.Hosts, func(h Host) bool { return h.forgotten(now) })
 }
 
-func (h *host) forgotten(now time.Time) bool {
+func (h *Host) forgotten(now time.Time) bool {
 	switch {
 	case h.exists():
 		return false
@@ -87,7 +96,7 @@ func (h *host) forgotten(now time.Time) bool {
 }
 
 // finish kills what runs on the host. What cannot be killed yet is tried again.
-func (f *farm) finish(h *host, now time.Time, m machine) {
+func (f *farm) finish(h *Host, now time.Time, m machine) {
 	h.Jobs = max(h.Jobs, m.jobs(h.Instance, h.Process))
 	if m.end(h.Instance, h.Process) {
 		jobs := h.Jobs
@@ -97,16 +106,16 @@ func (f *farm) finish(h *host, now time.Time, m machine) {
 }
 
 // close leaves nothing but the record.
-func (f *farm) close(h *host, end state, now time.Time) {
-	*h = host{
+func (f *farm) close(h *Host, end state, now time.Time) {
+	*h = Host{
 		Cluster: h.Cluster, RequestID: h.RequestID, Template: h.Template, Instance: h.Instance, Name: h.Name,
-		State: end, Since: h.Since, Closed: now,
+		Address: h.Address, State: end, Since: h.Since, Closed: now,
 	}
 	f.log(now, h, string(end))
 }
 
 // run grants the host when it is time, and starts its agent when it is down.
-func (f *farm) run(h *host, now time.Time, m machine) {
+func (f *farm) run(h *Host, now time.Time, m machine) {
 	if h.State == pending && h.due(now) {
 		h.State, h.Since, h.Up, h.Ready = granted, h.Ready, h.Ready.Add(time.Duration(f.Latency)*time.Millisecond), time.Time{}
 		f.log(now, h, string(granted))

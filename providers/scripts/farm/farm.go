@@ -1,4 +1,4 @@
-package main
+package farm
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/providers/scripts/dialogue"
+	"xce.internal/elastic/providers/scripts/process"
 	"xce.internal/elastic/providers/scripts/statefile"
 )
 
@@ -52,7 +53,7 @@ type farm struct {
 	Latency   int64      `json:"latency_ms"`
 	List      string     `json:"list,omitempty"` // fail, empty or cut
 	Templates []template `json:"templates"`
-	Hosts     []host     `json:"hosts"`
+	Hosts     []Host     `json:"hosts"`
 	statefile.Changes[change]
 }
 
@@ -80,9 +81,9 @@ type size struct {
 	MemoryMB int64 `json:"memory_mb"`
 }
 
-// host is one request of one cluster, from the first word about it until it is forgotten, and the host that
+// Host is one request of one cluster, from the first word about it until it is forgotten, and the host that
 // came of it. Request ids are unique within a cluster only.
-type host struct {
+type Host struct {
 	Cluster   string           `json:"cluster"`
 	RequestID string           `json:"request_id"`
 	Template  string           `json:"template,omitempty"`
@@ -90,6 +91,7 @@ type host struct {
 	End       state            `json:"end,omitempty"`      // what an ending one becomes
 	Instance  string           `json:"instance,omitempty"` // names its folder
 	Name      string           `json:"name,omitempty"`
+	Address   string           `json:"address,omitempty"`
 	Reason    providers.Reason `json:"reason,omitempty"`
 	Since     time.Time        `json:"since"`
 	Ready     time.Time        `json:"ready,omitzero"`   // when a pending one is granted
@@ -102,15 +104,8 @@ type host struct {
 	Features   []string         `json:"features,omitempty"`
 	NeverJoins bool             `json:"never_joins,omitempty"`
 	Started    time.Time        `json:"started,omitzero"` // its agent, the last time
-	Process    process          `json:"process,omitzero"`
+	Process    process.Process  `json:"process,omitzero"`
 	Jobs       int64            `json:"jobs,omitempty"` // processes beside the agent, when its end began
-}
-
-// process is one process of this machine, and never another that got its number later.
-type process struct {
-	PID   int    `json:"pid"`
-	Start uint64 `json:"start"` // as the kernel counts since it booted
-	Boot  string `json:"boot"`  // which boot of the machine that was
 }
 
 // change is one line of the journal.
@@ -129,7 +124,7 @@ type change struct {
 // Number of the change, as the journal counts.
 func (c change) Number() int64 { return c.Sequence }
 
-func (f *farm) log(now time.Time, h *host, what string) *change {
+func (f *farm) log(now time.Time, h *Host, what string) *change {
 	f.Sequence++
 	f.Unlogged = append(f.Unlogged, change{
 		Sequence: f.Sequence, At: now.UnixMilli(), Cluster: h.Cluster, Request: h.RequestID,
@@ -146,8 +141,8 @@ func (f *farm) template(name string) *template {
 	return &f.Templates[i]
 }
 
-func (f *farm) find(cluster, requestID string) *host {
-	i := slices.IndexFunc(f.Hosts, func(h host) bool { return h.Cluster == cluster && h.RequestID == requestID })
+func (f *farm) find(cluster, requestID string) *Host {
+	i := slices.IndexFunc(f.Hosts, func(h Host) bool { return h.Cluster == cluster && h.RequestID == requestID })
 	if i < 0 {
 		return nil
 	}
@@ -155,10 +150,10 @@ func (f *farm) find(cluster, requestID string) *host {
 }
 
 // exists tells whether the host takes room.
-func (h *host) exists() bool { return h.State == pending || h.State == granted || h.State == ending }
+func (h *Host) exists() bool { return h.State == pending || h.State == granted || h.State == ending }
 
 // has tells whether the cluster has the host: until it is gone, if it gives it back; no longer, if it lost it.
-func (h *host) has() bool { return h.State == granted || h.State == ending && h.End == returned }
+func (h *Host) has() bool { return h.State == granted || h.State == ending && h.End == returned }
 
 func (f *farm) headroom(t *template) int64 {
 	left := t.Capacity
@@ -173,7 +168,7 @@ func (f *farm) headroom(t *template) int64 {
 // describe answers for one cluster.
 func (f *farm) describe(cluster string, now time.Time) providers.Description {
 	description := providers.Description{
-		Contract: providers.ContractVersion, Name: "local", Kinds: []providers.Kind{providers.KindHosts},
+		Contract: providers.ContractVersion, Kinds: []providers.Kind{providers.KindHosts},
 		Idempotent: true, PartialReturn: true, Concurrent: true, PollInterval: pollInterval,
 		Templates: []providers.Template{},
 	}
@@ -227,10 +222,10 @@ func (f *farm) request(cluster string, in providers.RequestIn, now time.Time, de
 		return providers.RequestOut{}, dialogue.Refusef("resource %q is not lent here; describe lists the templates of hosts", in.Resource)
 	case t == nil:
 		return providers.RequestOut{}, dialogue.Refusef("template %q is not made here; describe lists what is", in.Template)
-	case in.Join == nil:
+	case in.Join == nil && m.joins():
 		return providers.RequestOut{}, dialogue.Refusef("a host of %s could not join: give a join with the request", in.Template)
 	}
-	h := host{Cluster: cluster, RequestID: in.RequestID, Template: t.Name, Since: now}
+	h := Host{Cluster: cluster, RequestID: in.RequestID, Template: t.Name, Since: now}
 	if reason := f.whyNot(t); reason != "" {
 		h.State, h.Reason, h.Closed = refused, reason, now
 		return f.add(now, h, string(refused)).answer(), nil
@@ -238,7 +233,7 @@ func (f *farm) request(cluster string, in providers.RequestIn, now time.Time, de
 	if err := f.build(&h, t, now, delay, m); err != nil {
 		return providers.RequestOut{}, err
 	}
-	if err := m.prepare(h.Instance, *in.Join); err != nil {
+	if err := m.prepare(h.Instance, in.Join); err != nil {
 		return providers.RequestOut{}, err
 	}
 	made := f.add(now, h, "requested")
@@ -247,7 +242,7 @@ func (f *farm) request(cluster string, in providers.RequestIn, now time.Time, de
 }
 
 // build makes the record of a host; it is granted when the delay is over.
-func (f *farm) build(h *host, t *template, now time.Time, delay time.Duration, m machine) error {
+func (f *farm) build(h *Host, t *template, now time.Time, delay time.Duration, m machine) error {
 	instance, err := m.newInstance(f.Made + 1)
 	if err != nil {
 		return err
@@ -258,19 +253,7 @@ func (f *farm) build(h *host, t *template, now time.Time, delay time.Duration, m
 	if t.JoinsAs != nil {
 		h.Size = *t.JoinsAs
 	}
-	if m.names() {
-		h.Name = f.freeName()
-	}
-	return nil
-}
-
-func (f *farm) freeName() string {
-	for n := 1; ; n++ {
-		name := fmt.Sprintf("node-%d", n)
-		if !slices.ContainsFunc(f.Hosts, func(h host) bool { return h.Name == name && h.exists() }) {
-			return name
-		}
-	}
+	return m.place(h, slices.DeleteFunc(slices.Clone(f.Hosts), func(h Host) bool { return !h.exists() }))
 }
 
 func (f *farm) whyNot(t *template) providers.Reason {
@@ -283,31 +266,31 @@ func (f *farm) whyNot(t *template) providers.Reason {
 	return ""
 }
 
-func (f *farm) add(now time.Time, h host, what string) *host {
+func (f *farm) add(now time.Time, h Host, what string) *Host {
 	f.Hosts = append(f.Hosts, h)
 	f.log(now, &h, what)
 	return &f.Hosts[len(f.Hosts)-1]
 }
 
 // repeated answers a request that came before. Its join is the newer one.
-func (h *host) repeated(in providers.RequestIn, m machine) (providers.RequestOut, error) {
+func (h *Host) repeated(in providers.RequestIn, m machine) (providers.RequestOut, error) {
 	switch {
 	case h.State != pending && h.State != granted && h.State != refused:
 		return providers.RequestOut{}, dialogue.Refusef("request %s is over, %s: ask under a new id", h.RequestID, h.explain())
 	case h.Template != in.Template || in.Units != 1:
 		return providers.RequestOut{}, dialogue.Refusef("request %s asked for 1 %s before: ask under a new id", h.RequestID, h.Template)
-	case in.Join == nil:
+	case in.Join == nil && m.joins():
 		return providers.RequestOut{}, dialogue.Refusef("request %s came with a join before: give one again", h.RequestID)
 	}
 	if h.State != refused {
-		if err := m.prepare(h.Instance, *in.Join); err != nil {
+		if err := m.prepare(h.Instance, in.Join); err != nil {
 			return providers.RequestOut{}, err
 		}
 	}
 	return h.answer(), nil
 }
 
-func (h *host) answer() providers.RequestOut {
+func (h *Host) answer() providers.RequestOut {
 	out := providers.RequestOut{RequestID: h.RequestID}
 	switch h.State {
 	case refused:
@@ -320,11 +303,11 @@ func (h *host) answer() providers.RequestOut {
 	return out
 }
 
-func (h *host) instances() []providers.Instance {
-	return []providers.Instance{{ID: h.Instance, Name: h.Name}}
+func (h *Host) instances() []providers.Instance {
+	return []providers.Instance{{ID: h.Instance, Name: h.Name, Address: h.Address}}
 }
 
-func (h *host) explain() string {
+func (h *Host) explain() string {
 	switch h.State {
 	case refused:
 		return fmt.Sprintf("no host of %s: %s", h.Template, h.Reason)
@@ -348,7 +331,7 @@ func (f *farm) status(cluster string, in providers.StatusIn) providers.StatusOut
 	return out
 }
 
-func (h *host) standing() providers.RequestState {
+func (h *Host) standing() providers.RequestState {
 	out := providers.RequestState{RequestID: h.RequestID}
 	switch {
 	case h.State == pending:
@@ -366,7 +349,7 @@ func (h *host) standing() providers.RequestState {
 }
 
 // lost tells whether the host went without being given back.
-func (h *host) lost() bool {
+func (h *Host) lost() bool {
 	was := h.State
 	if was == ending {
 		was = h.End
@@ -384,7 +367,7 @@ func (f *farm) giveBack(cluster string, in providers.ReturnIn, now time.Time, m 
 	out := providers.ReturnOut{RequestID: in.RequestID, Status: providers.StatusOK}
 	switch {
 	case h == nil:
-		f.add(now, host{Cluster: cluster, RequestID: in.RequestID, State: cancelled, Since: now, Closed: now}, string(cancelled))
+		f.add(now, Host{Cluster: cluster, RequestID: in.RequestID, State: cancelled, Since: now, Closed: now}, string(cancelled))
 	case h.State == pending:
 		f.close(h, cancelled, now)
 	case h.State == refused && in.Remaining == 0:
@@ -402,7 +385,7 @@ func (f *farm) giveBack(cluster string, in providers.ReturnIn, now time.Time, m 
 }
 
 // begin notes that the host is to end, and what ran on it.
-func (h *host) begin(end state, m machine) {
+func (h *Host) begin(end state, m machine) {
 	h.State, h.End = ending, end
 	h.Jobs = max(h.Jobs, m.jobs(h.Instance, h.Process))
 }

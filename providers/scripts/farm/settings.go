@@ -1,4 +1,4 @@
-package main
+package farm
 
 import (
 	"encoding/json"
@@ -9,21 +9,17 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/providers/scripts/dialogue"
 	"xce.internal/elastic/providers/scripts/statefile"
 )
-
-// stateName is that of the state file in the folder.
-const stateName = "local.json"
 
 // listModes are what list may answer.
 var listModes = []string{"good", "fail", "empty", "cut"}
 
 // settings is what the environment says.
 type settings struct {
+	kind    Kind
 	file    statefile.File
 	here    *here
 	cluster string
@@ -32,50 +28,37 @@ type settings struct {
 	dialogue.Misbehaviour
 }
 
-func settingsFromEnvironment() (*settings, error) {
-	folder, cluster, agent := os.Getenv("XCE_LOCAL_FOLDER"), os.Getenv("XCE_LOCAL_CLUSTER"), os.Getenv("XCE_LOCAL_AGENT")
-	if folder == "" || cluster == "" || agent == "" {
-		return nil, errors.New("XCE_LOCAL_FOLDER, XCE_LOCAL_CLUSTER and XCE_LOCAL_AGENT must be set: " +
-			"to the folder that local init made, the name of the cluster that asks, and the path of xce-elastic")
+func (k Kind) settings() (*settings, error) {
+	folder, cluster := os.Getenv(k.Variable("FOLDER")), os.Getenv(k.Variable("CLUSTER"))
+	if folder == "" || cluster == "" {
+		return nil, fmt.Errorf("%s and %s must be set: to the folder that %s init made, and the name of the cluster that asks",
+			k.Variable("FOLDER"), k.Variable("CLUSTER"), k.Name)
 	}
 	if len(cluster) > dialogue.LongestName {
-		return nil, fmt.Errorf("XCE_LOCAL_CLUSTER is %d bytes long: give a name of at most %d", len(cluster), dialogue.LongestName)
+		return nil, fmt.Errorf("%s is %d bytes long: give a name of at most %d", k.Variable("CLUSTER"), len(cluster), dialogue.LongestName)
 	}
-	s := &settings{cluster: cluster, list: os.Getenv("XCE_LOCAL_LIST")}
-	var fileErr, agentErr, misbehaviourErr, pendingErr, listErr error
-	s.file, s.here, fileErr = openFolder(folder)
+	s := &settings{kind: k, cluster: cluster, list: os.Getenv(k.Variable("LIST"))}
+	var fileErr, hostsErr, misbehaviourErr, pendingErr, listErr error
+	s.file, s.here, fileErr = k.open(folder)
 	if fileErr != nil {
 		return nil, fileErr
 	}
-	s.here.agent, agentErr = program(agent)
-	s.Misbehaviour, misbehaviourErr = dialogue.MisbehaviourOf("XCE_LOCAL")
-	s.pending, pendingErr = dialogue.Milliseconds("XCE_LOCAL_PENDING_MS")
-	names, namesErr := dialogue.Number("XCE_LOCAL_NAMES")
-	s.here.giveNames = names > 0
+	s.here.hosts, hostsErr = k.Hosts()
+	s.Misbehaviour, misbehaviourErr = dialogue.MisbehaviourOf(k.prefix())
+	s.pending, pendingErr = dialogue.Milliseconds(k.Variable("PENDING_MS"))
 	if s.list != "" && !slices.Contains(listModes, s.list) {
-		listErr = fmt.Errorf("XCE_LOCAL_LIST=%q: give one of %v, or unset it", s.list, listModes)
+		listErr = fmt.Errorf("%s=%q: give one of %v, or unset it", k.Variable("LIST"), s.list, listModes)
 	}
-	return s, errors.Join(agentErr, misbehaviourErr, pendingErr, namesErr, listErr)
+	return s, errors.Join(hostsErr, misbehaviourErr, pendingErr, listErr)
 }
 
-func openFolder(folder string) (statefile.File, *here, error) {
+func (k Kind) open(folder string) (statefile.File, *here, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
 		return statefile.File{}, nil, err
 	}
-	file, err := statefile.Open("local", filepath.Join(folder, stateName))
-	return file, &here{folder: folder}, err
-}
-
-func program(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err == nil {
-		err = unix.Access(path, unix.X_OK)
-	}
-	if err != nil {
-		return "", fmt.Errorf("XCE_LOCAL_AGENT=%s: %w: give the path of xce-elastic", path, err)
-	}
-	return path, nil
+	file, err := statefile.Open(k.Name, filepath.Join(folder, k.stateName()))
+	return file, &here{kind: k, folder: folder}, err
 }
 
 // contractVerbs act on the farm and answer; each gets what stood on stdin.
@@ -83,6 +66,7 @@ var contractVerbs = map[providers.Verb]func(s *settings, input []byte, now time.
 	providers.VerbDescribe: func(s *settings, input []byte, now time.Time) (any, error) {
 		out := providers.Description{}
 		err := s.look(providers.VerbDescribe, input, &struct{}{}, now, func(f *farm) { out = f.describe(s.cluster, now) })
+		out.Name = s.kind.Name
 		return out, err
 	},
 	providers.VerbList: list,

@@ -1,4 +1,4 @@
-package main
+package farm
 
 import (
 	"errors"
@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// boot is what a host's session begins with: local boot WAIT PROGRAM ARGUMENT... It waits at the gate, file 3,
+// boot is what a host's session begins with: SCRIPT boot WAIT PROGRAM ARGUMENT... It waits at the gate, file 3,
 // for the word that the record of it is kept; then as long as the machine that it stands for would take to
 // boot; and becomes the agent.
 func boot(args []string) error {
 	if len(args) < 2 {
-		return errors.New("boot is for the script itself: local help shows what there is")
+		return errors.New("boot is for the script itself: its help shows what there is")
 	}
 	wait, err := time.ParseDuration(args[0])
 	if err != nil {

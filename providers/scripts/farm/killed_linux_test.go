@@ -1,4 +1,4 @@
-package main
+package farm
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"xce.internal/elastic/providers/scripts/process"
 )
 
 // TestKilledScripts: scripts of two clusters ask and return side by side, and are killed at any moment, each
@@ -67,7 +69,7 @@ func someRequest(t *testing.T, random *rand.Rand, folder, cluster string) string
 func killOne(random *rand.Rand, folder string) {
 	pids := slices.Sorted(maps.Keys(running(folder)))
 	if len(pids) > 0 {
-		kill(pids[random.IntN(len(pids))])
+		process.Signal(syscall.SIGKILL, pids[random.IntN(len(pids))])
 	}
 }
 
@@ -85,7 +87,7 @@ func runAndMaybeKill(t *testing.T, random *rand.Rand, cmd *exec.Cmd) {
 }
 
 func exactlyTheGranted(t *testing.T, folder string) bool {
-	granted := map[string]process{}
+	granted := map[string]process.Process{}
 	for _, h := range readFarm(t, folder).Hosts {
 		if h.exists() {
 			granted[h.Instance] = h.Process
@@ -104,7 +106,7 @@ func exactlyTheGranted(t *testing.T, folder string) bool {
 		}
 	}
 	for instance, agent := range granted {
-		if agents[instance] != 1 || !agent.lives() {
+		if agents[instance] != 1 || !agent.Lives() {
 			return false
 		}
 	}
@@ -149,17 +151,17 @@ func checkJournal(t *testing.T, folder string) {
 // TestScriptThatDiesBeforeItsRecordLeavesNothing: what it started waits for the record, and ends without.
 func TestScriptThatDiesBeforeItsRecordLeavesNothing(t *testing.T) {
 	folder := newFolder(t)
-	_, m, err := openFolder(folder)
+	_, m, err := testKind.open(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.agent = os.Getenv("XCE_LOCAL_AGENT")
-	h := &host{Instance: "i-1-x", Size: size{1, 1}}
+	m.hosts = agents{os.Getenv("XCE_LOCAL_AGENT")}
+	h := &Host{Instance: "i-1-x", Size: size{1, 1}}
 	if err := os.MkdirAll(m.host(h.Instance), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	started, err := m.start(h, 0)
-	if err != nil || !started.lives() {
+	if err != nil || !started.Lives() {
 		t.Fatal(started, err)
 	}
 	m.release(false)
@@ -177,23 +179,23 @@ func TestScriptThatDiesBeforeItsRecordLeavesNothing(t *testing.T) {
 // TestNumberOfAnotherProcess: a process that got the number later is neither the agent nor killed.
 func TestNumberOfAnotherProcess(t *testing.T) {
 	cmd := exec.Command("sleep", "1000")
-	cmd.SysProcAttr = ownSession()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	real, err := identify(cmd.Process.Pid)
-	if err != nil || !real.lives() {
+	real, err := process.Identify(cmd.Process.Pid)
+	if err != nil || !real.Lives() {
 		t.Fatal(real, err)
 	}
-	if got := members("/nowhere", real); !slices.Equal(got, []int{real.PID}) {
+	if got := members(testKind.Mark, "/nowhere", real); len(got) != 1 || got[real.PID] != "sleep" {
 		t.Errorf("members %v, want %d", got, real.PID)
 	}
 	earlier, rebooted := real, real
 	earlier.Start--
 	rebooted.Boot = "another"
-	for _, other := range []process{earlier, rebooted, {}} {
-		if other.lives() || len(members("/nowhere", other)) > 0 {
+	for _, other := range []process.Process{earlier, rebooted, {}} {
+		if other.Lives() || len(members(testKind.Mark, "/nowhere", other)) > 0 {
 			t.Errorf("%+v lives, as %+v does", other, real)
 		}
 	}
