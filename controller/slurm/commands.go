@@ -51,7 +51,10 @@ func (c Commands) Run(ctx context.Context, name string, args ...string) ([]byte,
 	}
 	stdout, stderr := &capped{most: mostOutput, full: cancel}, &capped{most: mostErrors}
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = []string{"SLURM_CONF=" + c.Conf, "SLURM_TIME_FORMAT=%s", "LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH")}
+	// Without the length Slurm cuts lists of an array's elements short.
+	cmd.Env = []string{
+		"SLURM_CONF=" + c.Conf, "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0", "LC_ALL=C", "TZ=UTC", "PATH=" + os.Getenv("PATH"),
+	}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -55,28 +55,37 @@ type Partition struct {
 }
 
 // Job is one row of `squeue`: a job, a component of a heterogeneous one, a running
-// element of an array, or all its waiting ones.
+// element of an array, or all its waiting ones. Rows with the same wishes share
+// their maps and lists, which nobody changes.
 type Job struct {
-	ID, ArrayID int64
-	// Elements is how many elements a waiting array has, AtOnce how many of them may run at once (0 is no limit).
+	// ID is unique only together with Submitted: a slurmctld that was killed gives the ids of its last seconds again.
+	ID int64
+	// ArrayID is the array's id, 0 of a job that is none; ArrayTasks are its elements in Slurm's words, as in 2-100%10.
+	ArrayID    int64
+	ArrayTasks string
+	// Elements is how many of them there are, AtOnce how many may run at once (0 is no limit).
 	Elements, AtOnce int64
 	// HetID and HetOffset tell of a component of a heterogeneous job; HetID is 0 where it is none.
-	HetID, HetOffset                                int64
-	Name, User, Account, Partition, QOS, State      string
-	Reason                                          string
-	Priority                                        int64
-	Nodes, CPUs, Tasks, CPUsPerTask                 int64
-	MemoryMB                                        int64 // as MemoryPer says
-	MemoryPerCPU                                    bool
-	Features                                        string
-	Licences                                        map[string]int64
-	AnyLicence                                      bool             // one of Licences, not all
-	Gres                                            map[string]int64 // on each node
-	TimeLimit                                       cluster.Duration // 0 is none
-	Submitted, Eligible, Started, Expected          cluster.Time
-	Dependency, RequiredNodes, Reservation, Comment string
-	Exclusive                                       bool
-	On                                              []string // nodes it runs on
+	HetID, HetOffset                           int64
+	Name, User, Account, Partition, QOS, State string
+	Reason                                     string
+	Priority                                   int64
+	// Nodes is, of a job that waits, how many Slurm thinks that it takes at least; CPUs and Tasks are those of all nodes.
+	Nodes, CPUs, Tasks, CPUsPerTask int64
+	MemoryMB                        int64 // on each node, or for each cpu
+	MemoryPerCPU                    bool
+	Features                        string
+	Licences                        map[string]int64
+	AnyLicence                      bool             // one of Licences, not all
+	Gres                            map[string]int64 // on each node
+	// Unjudged says what of its wishes cannot be judged here, in one sentence.
+	Unjudged                               string
+	TimeLimit                              cluster.Duration // 0 is none
+	Submitted, Eligible, Started, Expected cluster.Time
+	Dependency, Reservation                string
+	RequiredNodes                          []string
+	Exclusive                              bool
+	On                                     []string // nodes it runs on
 }
 
 // Settings are what a running Slurm says of itself.
