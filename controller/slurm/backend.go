@@ -2,21 +2,29 @@ package slurm
 
 import (
 	"log/slog"
+	"sync"
+	"time"
 
 	"xce.internal/elastic/cluster"
 )
 
-// DefaultReservation is the name of the reservation that keeps tokens back, where nothing else is said.
+// DefaultReservation begins the names of the reservations that keep tokens back, where nothing else is said.
 const DefaultReservation = "xce-withheld"
+
+// DefaultGrace is the grace of [Options] where nothing else is said.
+const DefaultGrace = 30 * cluster.Second
 
 // Options say how a cluster is scheduled by Slurm.
 type Options struct {
 	Commands Commands
 	// Licences are Slurm's names of the shared resources, by our name of each.
 	Licences map[string]string
-	// Reservation is the name of the reservation that keeps tokens back; empty is [DefaultReservation].
-	// ReservationUser is whose it is, a user who runs no jobs; empty is root.
+	// Reservation begins the names of the reservations that keep tokens back, one for each licence; empty is [DefaultReservation].
+	// ReservationUser is whose they are, a user who runs no jobs; empty is root.
 	Reservation, ReservationUser string
+	// Grace is for how long after slurmctld's start its counts of used tokens are not believed,
+	// since its jobs come back one by one; 0 is [DefaultGrace].
+	Grace cluster.Duration
 	// Hosts say how the hosts of a template come and go, by the template's name.
 	Hosts map[string]HostOptions
 	// Now is the time, such as of time.Now; Log is where what was done is told.
@@ -49,6 +57,8 @@ type HostOptions struct {
 // Backend is a cluster that is scheduled by Slurm.
 type Backend struct {
 	Options
+	// one lets one change of tokens through at a time.
+	one sync.Mutex
 }
 
 // New makes a backend; it asks nothing of Slurm yet.
@@ -58,6 +68,12 @@ func New(o Options) *Backend {
 	}
 	if o.ReservationUser == "" {
 		o.ReservationUser = "root"
+	}
+	if o.Grace == 0 {
+		o.Grace = DefaultGrace
+	}
+	if o.Now == nil {
+		o.Now = func() cluster.Time { return cluster.TimeOf(time.Now()) }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

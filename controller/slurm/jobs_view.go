@@ -74,7 +74,9 @@ func (t Translation) Jobs(rows []Job) (jobs []cluster.Job, warnings []string) {
 	for key, components := range parts {
 		jobs = append(jobs, tr.whole(key, components))
 	}
-	slices.SortFunc(jobs, func(a, b cluster.Job) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Submitted, b.Submitted)) })
+	slices.SortFunc(jobs, func(a, b cluster.Job) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Submitted, b.Submitted))
+	})
 	return jobs, tr.warnings()
 }
 
