@@ -10,6 +10,7 @@ import (
 
 // Wanted is what we ask of Slurm, as our configuration says.
 type Wanted struct {
+	// Reservation begins the names of the reservations that keep tokens back; empty where nothing is known of us.
 	Reservation string
 	Resources   []WantedResource
 	// Kinds are the kinds of nodes that made hosts become; empty where no provider makes hosts.
@@ -34,6 +35,7 @@ type Verdict string
 const (
 	Good    Verdict = "ok"
 	Advice  Verdict = "advice"  // goes without, less well
+	Later   Verdict = "later"   // what a newer release of Slurm would have
 	Missing Verdict = "MISSING" // does not go without
 )
 
@@ -118,7 +120,7 @@ func (c *checker) version() {
 	}
 	for _, can := range Capabilities {
 		if release.Before(can.Since) {
-			c.find(Good, "", "from %s on: %s: %s", can.Since, can.What, can.Use)
+			c.find(Later, can.Since.String(), "%s: %s", can.What, can.Use)
 		}
 	}
 }
@@ -259,7 +261,7 @@ func (c *checker) licenceNames() []string {
 // hosts: what must be so for made hosts to become nodes.
 func (c *checker) hosts() {
 	if len(c.want.Kinds) == 0 {
-		c.find(Good, "hosts", "%d nodes; no provider makes more", len(c.Nodes))
+		c.find(Good, "hosts", "%d nodes%s", len(c.Nodes), and(c.want.Reservation != "", "; no provider makes more"))
 		return
 	}
 	c.find(Good, "hosts", "%d nodes; made ones become %s", len(c.Nodes), kindsText(c.want.Kinds))
@@ -350,10 +352,14 @@ func (c *checker) licences() {
 		return
 	}
 	local := localLicences(c.Licences)
-	changed := false
+	var changed bool
+	var raised []WantedResource
 	for _, r := range c.want.Resources {
 		if c.licence(r) {
 			continue
+		}
+		if r.MaxBorrowed > 0 && c.Licences[r.Licence].Total < r.ceiling() {
+			raised = append(raised, r)
 		}
 		if name, server, remote := strings.Cut(r.Licence, "@"); remote {
 			c.remote(r, name, server)
@@ -362,11 +368,24 @@ func (c *checker) licences() {
 		}
 	}
 	if changed {
-		c.add(Line{
-			Why:  "totals are what is owned and the most that may be borrowed; what is not had is kept back by the reservation. In place of the line that is there",
-			Line: "Licenses=" + licenceList(local),
-		})
+		c.add(Line{Why: "totals are what is owned and the most that may be borrowed (in place of the line that is there)", Line: "Licenses=" + licenceList(local)})
 	}
+	for _, r := range raised {
+		c.keepBack(r)
+	}
+}
+
+// keepBack says how a total is raised without a moment in which jobs that wait take what is not had.
+func (c *checker) keepBack(r WantedResource) {
+	name := reservationName(c.want.Reservation, r.Licence)
+	command := fmt.Sprintf("scontrol create reservation reservationname=%s starttime=now endtime=now+%s users=root flags=LICENSE_ONLY licenses=%s:%d", name, lasts, r.Licence, r.MaxBorrowed)
+	if slices.ContainsFunc(c.Reservations, func(o Reservation) bool { return o.Name == name }) {
+		command = fmt.Sprintf("scontrol update reservationname=%s licenses=%s:%d", name, r.Licence, r.MaxBorrowed)
+	}
+	if !strings.Contains(r.Licence, "@") {
+		command = "scontrol reconfigure && " + command
+	}
+	c.add(Line{Why: "keeps back at once what " + r.Name + " has not borrowed, or jobs that wait would take it before the controller keeps it back; with several, in one line", Line: command, Command: true})
 }
 
 func localLicences(all map[string]Licence) map[string]int64 {
@@ -390,7 +409,7 @@ func licenceList(counts map[string]int64) string {
 // licence tells whether the licence of a resource is as it should be.
 func (c *checker) licence(r WantedResource) bool {
 	subject := "resource " + r.Name
-	sum := fmt.Sprintf("%d (owned %d, and at most %d borrowed)", r.ceiling(), r.Owned, r.MaxBorrowed)
+	sum := fmt.Sprintf("%d (owned %d%s)", r.ceiling(), r.Owned, and(r.MaxBorrowed > 0, fmt.Sprintf(", and at most %d borrowed", r.MaxBorrowed)))
 	l, there := c.Licences[r.Licence]
 	switch {
 	case !there:
@@ -419,24 +438,21 @@ func (c *checker) remote(r WantedResource, name, server string) {
 	c.add(Line{Why: "the total of " + r.Name + " is what is owned and the most that may be borrowed; read it back with `scontrol show licenses`", Line: line, Command: true})
 }
 
+// reservations: those of others count as theirs, and leave less to be kept back.
 func (c *checker) reservations() {
-	ours := 0
-	for _, r := range c.Reservations {
-		switch {
-		case r.Name == c.want.Reservation && len(r.Nodes) > 0:
-			c.find(Missing, "reservation", "%s keeps nodes, so it is not ours; set slurm.reservation to another name", r.Name)
-			return
-		case r.Name == c.want.Reservation:
-			ours++
-		case len(r.Licences) > 0:
-			c.find(Good, "reservation", "%s of others keeps %s back; it is left alone, and counts", r.Name, licenceList(r.Licences))
-		}
+	ours := map[string]string{}
+	for _, r := range c.want.Resources {
+		ours[reservationName(c.want.Reservation, r.Licence)] = r.Licence
 	}
-	switch {
-	case c.want.Reservation == "":
-	case ours > 0:
-		c.find(Good, "reservation", "%s is there", c.want.Reservation)
-	default:
-		c.find(Good, "reservation", "%s is not there yet; the controller makes it, for licences only", c.want.Reservation)
+	for _, r := range c.Reservations {
+		licence, mine := ours[r.Name]
+		switch {
+		case mine && len(r.Nodes) > 0:
+			c.find(Missing, "reservation", "%s keeps nodes, so it is not ours; set slurm.reservation to another name", r.Name)
+		case mine:
+			c.find(Good, "reservation", "%s keeps back %d of %s", r.Name, r.Licences[licence], licence)
+		case slices.ContainsFunc(c.licenceNames(), func(name string) bool { return r.Licences[name] > 0 }):
+			c.find(Advice, "reservation", "%s of others keeps %s back; it is left alone, and so much less can be kept back of what is not had", r.Name, licenceList(r.Licences))
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"xce.internal/elastic/cluster"
@@ -107,30 +106,28 @@ func (f *clusterFile) partitions() {
 	f.note("", "Partitions are the queues of jobs. Each host has the feature partition:NAME; in a simulation jobs go wherever they fit,")
 	f.note("", "unless a mapping says otherwise: match: {queue: main}, set: {features: [partition:main]}. Their limits are Slurm's alone:")
 	for _, p := range f.Partitions {
-		f.note("", "  %s%s: %s, %d nodes, at most %s for a job and %s%s", p.Name, and(p.Default, " (the default)"), p.State, len(p.Nodes), nodesText(p.MaxNodes), timeText(p.MaxTime),
-			and(len(p.NodeSets) > 0, ", node sets "+strings.Join(p.NodeSets, ", ")))
+		f.note("", "  %s%s: %s, %d nodes%s; of a job: %s, %s", p.Name, and(p.Default, " (the default)"), p.State, len(p.Nodes),
+			and(len(p.NodeSets) > 0, ", node sets "+strings.Join(p.NodeSets, ", ")), nodesText(p.MaxNodes), timeText(p.MaxTime))
 	}
 	f.note("", "Ask for more only once enough jobs of a queue have waited for long enough:")
-	for _, p := range f.Partitions {
-		if cluster.ValidName(p.Name) {
-			f.line("#+thresholds: [{queue: %s, jobs: 1, wait: 1m}]", scalar(p.Name))
-			break
-		}
+	i := max(slices.IndexFunc(f.Partitions, func(p Partition) bool { return p.Default }), 0)
+	if i < len(f.Partitions) && cluster.ValidName(f.Partitions[i].Name) {
+		f.line("#+thresholds: [{queue: %s, jobs: 1, wait: 1m}]", scalar(f.Partitions[i].Name))
 	}
 }
 
 func nodesText(n int64) string {
 	if n == 0 {
-		return "any number"
+		return "any number of nodes"
 	}
-	return strconv.FormatInt(n, 10)
+	return fmt.Sprintf("at most %d nodes", n)
 }
 
 func timeText(d cluster.Duration) string {
 	if d == 0 {
-		return "any time"
+		return "any length of time"
 	}
-	return d.String()
+	return "at most " + d.String()
 }
 
 // providers writes examples.

@@ -15,6 +15,7 @@ import (
 	"xce.internal/elastic/controller/limit"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/record"
+	"xce.internal/elastic/controller/slurm"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/providers/hostfactory"
@@ -166,7 +167,7 @@ var defaults = map[string]any{
 	"agent.host": "", "agent.cpus": 0, "agent.memory_mb": 0, "agent.folder": "agent",
 	"log.level": "info", "log.format": "text",
 	"backend": BackendBuiltin, "slurm.conf": "", "slurm.commands": "", "slurm.command_limit": "5s", "slurm.message_timeout": "2s",
-	"slurm.reservation": "xce-withheld", "slurm.grace": "5s", "slurm.foreign_changes": RepairChanges, "slurm.nodes": DynamicNodes,
+	"slurm.reservation": slurm.DefaultReservation, "slurm.grace": slurm.DefaultGrace.String(), "slurm.foreign_changes": RepairChanges, "slurm.nodes": DynamicNodes,
 }
 
 const (

@@ -38,9 +38,9 @@ type Slurm struct {
 	// CommandLimit is how long one command may take, MessageTimeout how long Slurm's own wait for an answer.
 	CommandLimit   cluster.Duration `json:"command_limit"`
 	MessageTimeout cluster.Duration `json:"message_timeout"`
-	// Reservation is the one that keeps back tokens that are not had.
+	// Reservation begins the names of the reservations that keep back tokens that are not had, one for each licence.
 	Reservation string `json:"reservation"`
-	// Grace is for how long nothing is decided after Slurm has started anew.
+	// Grace is for how long after slurmctld's start its counts of used tokens are not believed.
 	Grace cluster.Duration `json:"grace"`
 	// ForeignChanges says what is done where someone else changed what is ours: repair or respect.
 	ForeignChanges string `json:"foreign_changes"`
@@ -97,6 +97,7 @@ const (
 	leastMessageTimeout = cluster.Second
 	mostMessageTimeout  = 100 * cluster.Second // Slurm's own limit
 	mostCommandLimit    = 10 * cluster.Minute
+	leastGrace          = cluster.Second
 	mostGrace           = 10 * cluster.Minute
 )
 
@@ -121,8 +122,8 @@ func (c *Config) validateSlurm() (ps cluster.Problems) {
 	case s.CommandLimit <= s.MessageTimeout:
 		add("slurm.command_limit", fmt.Sprintf("%s is not longer than message_timeout, so a command would be ended before Slurm says what is wrong", s.CommandLimit), fmt.Sprintf("write more than %s", s.MessageTimeout))
 	}
-	if s.Grace < 0 || s.Grace > mostGrace {
-		add("slurm.grace", fmt.Sprintf("%s is out of range", s.Grace), fmt.Sprintf("write between 0s and %s", mostGrace))
+	if s.Grace < leastGrace || s.Grace > mostGrace {
+		add("slurm.grace", fmt.Sprintf("%s is out of range", s.Grace), fmt.Sprintf("write between %s and %s", leastGrace, mostGrace))
 	}
 	if !cluster.ValidName(s.Reservation) {
 		add("slurm.reservation", fmt.Sprintf("name %q is not valid", s.Reservation), "use letters, digits, '.', '_' or '-'")

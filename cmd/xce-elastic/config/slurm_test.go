@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/slurm"
 )
 
 func TestWhatIsSaidOfSlurmIsChecked(t *testing.T) {
@@ -26,8 +27,8 @@ func TestWhatIsSaidOfSlurmIsChecked(t *testing.T) {
 		{"a part of a second", "slurm: {message_timeout: 1500ms}\n", []string{"x.yaml:3: slurm.message_timeout: 1.5s is a part of a second, which Slurm does not know; write whole seconds"}},
 		{"commands as short as messages", "slurm: {command_limit: 2s}\n", []string{"x.yaml:3: slurm.command_limit: 2s is not longer than message_timeout, so a command would be ended before Slurm says what is wrong; write more than 2s"}},
 		{"commands without end", "slurm: {command_limit: 11m}\n", []string{"x.yaml:3: slurm.command_limit: 11m0s is too long; write at most 10m0s"}},
-		{"grace", "slurm: {grace: -1s}\n", []string{"x.yaml:3: slurm.grace: -1s is out of range; write between 0s and 10m0s"}},
-		{"no grace", "slurm: {grace: 0s}\n", nil},
+		{"grace", "slurm: {grace: -1s}\n", []string{"x.yaml:3: slurm.grace: -1s is out of range; write between 1s and 10m0s"}},
+		{"the least grace", "slurm: {grace: 1s}\n", nil},
 		{"a reservation", "slurm: {reservation: a b}\n", []string{`x.yaml:3: slurm.reservation: name "a b" is not valid; use letters, digits, '.', '_' or '-'`}},
 		{"changes of others", "slurm: {foreign_changes: ignore}\n", []string{`x.yaml:3: slurm.foreign_changes: "ignore" is neither; write repair or respect`}},
 		{"nodes", "slurm: {nodes: static}\n", []string{`x.yaml:3: slurm.nodes: "static" is no kind of node; write dynamic, cloud or future`}},
@@ -99,7 +100,7 @@ func TestWhatIsNotSaidOfSlurmHasDefaults(t *testing.T) {
 	if c.Backend != BackendBuiltin || s.Reservation != "xce-withheld" || s.ForeignChanges != RepairChanges {
 		t.Errorf("got %q, %+v", c.Backend, s)
 	}
-	if s.CommandLimit.Std() != 5*time.Second || s.MessageTimeout != 2*cluster.Second || s.Grace != 5*cluster.Second {
+	if s.CommandLimit.Std() != 5*time.Second || s.MessageTimeout != 2*cluster.Second || s.Grace != slurm.DefaultGrace {
 		t.Errorf("got %+v", s)
 	}
 	if s.Commands != filepath.Join("/site", "slurm/bin") || s.Templates[0].Kind != CloudNodes || s.Templates[1].Kind != DynamicNodes {
