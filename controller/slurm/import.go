@@ -217,10 +217,11 @@ func (f *clusterFile) capacity(n Node) string {
 			return ps
 		})
 	}
+	var all []string
 	for _, p := range n.Partitions {
-		features = append(features, "partition:"+p)
+		all = append(all, "partition:"+p)
 	}
-	for _, feature := range n.Features {
+	for _, feature := range append(all, n.Features...) {
 		features = f.sayable(n, features, feature, func(lines []string) cluster.Problems {
 			_, ps := cluster.ReadCapacity("", n.CPUs, n.MemoryMB, nil, lines)
 			return ps

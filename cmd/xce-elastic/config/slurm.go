@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/slurm"
 )
 
 // Backends: what schedules the jobs.
@@ -56,7 +57,9 @@ type Slurm struct {
 type SlurmTemplate struct {
 	Template string `json:"template"`
 	// Kind is that of Slurm.Nodes where it is empty.
-	Kind     string   `json:"kind"`
+	Kind string `json:"kind"`
+	// Nodes are those of slurm.conf that are the template's, as in c[1-16]; only for the kinds that are written there.
+	Nodes    string   `json:"nodes"`
 	Features []string `json:"features"`
 	// Gres has lines NAME:COUNT or NAME:TYPE:COUNT, as Slurm writes them.
 	Gres []string `json:"gres"`
@@ -204,6 +207,7 @@ func (t SlurmTemplate) validate(at string, before []SlurmTemplate) (ps cluster.P
 	if !kindOfNode(t.Kind) {
 		add("kind", fmt.Sprintf("%q is no kind of node", t.Kind), "write dynamic, cloud or future")
 	}
+	ps = append(ps, t.validateNodes(at+".nodes", before)...)
 	for i, f := range t.Features {
 		if f == "" || strings.ContainsFunc(f, notInFeature) {
 			add(fmt.Sprintf("features[%d]", i), fmt.Sprintf("Slurm can have no feature %q", f), "use letters, digits, '.', '_', '-', '/' or '='")
@@ -215,6 +219,31 @@ func (t SlurmTemplate) validate(at string, before []SlurmTemplate) (ps cluster.P
 		}
 	}
 	return ps
+}
+
+// validateNodes checks which nodes of slurm.conf are the template's.
+func (t SlurmTemplate) validateNodes(at string, before []SlurmTemplate) cluster.Problems {
+	fault := func(what, remedy string) cluster.Problems {
+		return cluster.Problems{{Path: at, What: what, Remedy: remedy}}
+	}
+	nodes, err := slurm.ExpandHosts(t.Nodes)
+	switch {
+	case t.Kind == DynamicNodes && t.Nodes != "":
+		return fault("dynamic nodes are in no file", "remove it, or write kind: cloud or future")
+	case t.Kind == DynamicNodes || !kindOfNode(t.Kind):
+		return nil
+	case t.Nodes == "":
+		return fault(fmt.Sprintf("it is not said which nodes of slurm.conf are those of template %s", t.Template), "write them as slurm.conf does, as in c[1-16]")
+	case err != nil:
+		return fault(err.Error(), "write nodes as slurm.conf does, as in c[1-16]")
+	}
+	for i, o := range before {
+		others, err := slurm.ExpandHosts(o.Nodes)
+		if j := slices.IndexFunc(nodes, func(n string) bool { return slices.Contains(others, n) }); err == nil && j >= 0 {
+			return fault(fmt.Sprintf("node %s is one of templates[%d] already", nodes[j], i), "give each node to one template")
+		}
+	}
+	return nil
 }
 
 // notInFeature tells whether a sign cannot be in a feature that jobs ask for.

@@ -49,12 +49,15 @@ func TestWhatIsSaidOfSlurmIsChecked(t *testing.T) {
 			`x.yaml:3: slurm.licences[1]: Slurm can have no licence "a@b@c"; write its name as ` + "`scontrol show licenses`" + ` has it, as in vcs or vcs@pool`,
 		}},
 
-		{"templates", "slurm:\n  templates:\n  - {template: c16, kind: cloud, features: [avx512, site=z1], gres: ['gpu:2', 'gpu:a100:2']}\n  - template: m32\n", nil},
+		{"templates", "slurm:\n  templates:\n  - {template: c16, kind: cloud, nodes: 'c[1-16]', features: [avx512, site=z1], gres: ['gpu:2', 'gpu:a100:2']}\n  - template: m32\n", nil},
 		{"a template twice", "slurm:\n  templates:\n  - template: c16\n  - template: c16\n", []string{`x.yaml:6: slurm.templates[1].template: template "c16" is already in templates[0]; give each template one entry`}},
 		{"no template", "slurm:\n  templates:\n  - kind: big\n", []string{
 			`x.yaml:5: slurm.templates[0].template: name "" is not valid; name a template, as its provider does`,
 			`x.yaml:5: slurm.templates[0].kind: "big" is no kind of node; write dynamic, cloud or future`,
 		}},
+		{"nodes of a kind that has none in a file", "slurm: {templates: [{template: c16, nodes: c1}]}\n", []string{"x.yaml:3: slurm.templates[0].nodes: dynamic nodes are in no file; remove it, or write kind: cloud or future"}},
+		{"nodes that are not named", "slurm: {templates: [{template: c16, kind: future}]}\n", []string{"x.yaml:3: slurm.templates[0].nodes: it is not said which nodes of slurm.conf are those of template c16; write them as slurm.conf does, as in c[1-16]"}},
+		{"nodes of two", "slurm: {nodes: cloud, templates: [{template: a, nodes: 'c[1-9]'}, {template: b, nodes: 'd1,c[9-12]'}]}\n", []string{"x.yaml:3: slurm.templates[1].nodes: node c9 is one of templates[0] already; give each node to one template"}},
 		{"no features", "slurm:\n  templates:\n  - template: c16\n    features: ['a|b', '']\n", []string{
 			`x.yaml:6: slurm.templates[0].features[0]: Slurm can have no feature "a|b"; use letters, digits, '.', '_', '-', '/' or '='`,
 			`x.yaml:6: slurm.templates[0].features[1]: Slurm can have no feature ""; use letters, digits, '.', '_', '-', '/' or '='`,
@@ -92,7 +95,7 @@ func TestSlurmIsFoundWhereItsOwnProgramsFindIt(t *testing.T) {
 
 func TestWhatIsNotSaidOfSlurmHasDefaults(t *testing.T) {
 	without(t)
-	c, err := parse("/site/x.yaml", []byte(good+"slurm:\n  commands: slurm/bin\n  licences: [vcs=vcs@pool]\n  nodes: cloud\n  templates: [{template: a}, {template: b, kind: dynamic}]\n"), nil)
+	c, err := parse("/site/x.yaml", []byte(good+"slurm:\n  commands: slurm/bin\n  licences: [vcs=vcs@pool]\n  nodes: cloud\n  templates: [{template: a, nodes: c1}, {template: b, kind: dynamic}]\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
