@@ -1,7 +1,10 @@
 package slurm
 
 import (
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,8 +14,11 @@ import (
 // DefaultReservation begins the names of the reservations that keep tokens back, where nothing else is said.
 const DefaultReservation = "xce-withheld"
 
-// DefaultGrace is the grace of [Options] where nothing else is said.
-const DefaultGrace = 30 * cluster.Second
+// Graces of [Options] where nothing else is said.
+const (
+	DefaultGrace    = 30 * cluster.Second
+	DefaultJobGrace = 5 * cluster.Second
+)
 
 // Options say how a cluster is scheduled by Slurm.
 type Options struct {
@@ -27,6 +33,8 @@ type Options struct {
 	Grace cluster.Duration
 	// Hosts say how the hosts of a template come and go, by the template's name.
 	Hosts map[string]HostOptions
+	// JobGrace is how long Slurm is given to look at a new job before that raises demand; 0 is [DefaultJobGrace].
+	JobGrace cluster.Duration
 	// Now is the time, such as of time.Now; Log is where what was done is told.
 	Now func() cluster.Time
 	Log *slog.Logger
@@ -39,7 +47,8 @@ type HostKind string
 const (
 	// Dynamic hosts are made at run time, and no configuration names them.
 	Dynamic HostKind = "dynamic"
-	// Cloud hosts are in slurm.conf with State=CLOUD, and stay drained while they are away.
+	// Cloud hosts are in slurm.conf with State=CLOUD, and stay drained while they are away. Their ResumeProgram
+	// and SuspendProgram have nothing to do, their slurmd is started with -b, and ResumeTimeout is longer than a machine takes.
 	Cloud HostKind = "cloud"
 	// Future hosts are in slurm.conf with State=FUTURE, and appear when their slurmd registers.
 	Future HostKind = "future"
@@ -48,10 +57,28 @@ const (
 // HostOptions say how the hosts of one template come and go.
 type HostOptions struct {
 	Kind HostKind // empty is Dynamic
+	// Nodes are those of slurm.conf that are ours to take in and out, as in "c[1-16]"; empty for Dynamic.
+	// Every other node that slurm.conf names is never touched but to drain it and to undo that.
+	Nodes string
 	// Features and Gres are what a host has in Slurm beside what its template says, so that
 	// the node sets of partitions take it.
 	Features []string
 	Gres     map[string]int64
+}
+
+// kindOf answers how Slurm knows a host of slurm.conf that is ours; "" where it is not ours.
+func (o Options) kindOf(host string) (HostKind, error) {
+	for _, template := range slices.Sorted(maps.Keys(o.Hosts)) {
+		h := o.Hosts[template]
+		names, err := hosts(h.Nodes)
+		if err != nil {
+			return "", fmt.Errorf("slurm.hosts.%s.nodes: %w", template, err)
+		}
+		if slices.Contains(names, host) {
+			return h.Kind, nil
+		}
+	}
+	return "", nil
 }
 
 // Backend is a cluster that is scheduled by Slurm.
@@ -59,6 +86,9 @@ type Backend struct {
 	Options
 	// one lets one change of tokens through at a time.
 	one sync.Mutex
+	// guard has seen the readings so far, one of which is judged at a time.
+	guard   Guard
+	judging sync.Mutex
 }
 
 // New makes a backend; it asks nothing of Slurm yet.
@@ -71,6 +101,9 @@ func New(o Options) *Backend {
 	}
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
+	}
+	if o.JobGrace == 0 {
+		o.JobGrace = DefaultJobGrace
 	}
 	if o.Now == nil {
 		o.Now = func() cluster.Time { return cluster.TimeOf(time.Now()) }

@@ -114,7 +114,7 @@ func (t *translator) spec(j *Job) cluster.JobSpec {
 	s.CPUs = ceil(j.CPUs, s.Nodes)
 	s.MemoryMB = j.MemoryMB
 	if j.MemoryPerCPU {
-		s.MemoryMB *= s.CPUs
+		s.MemoryMB = times(s.MemoryMB, s.CPUs)
 	}
 	if j.Eligible > j.Submitted {
 		s.NotBefore = j.Eligible

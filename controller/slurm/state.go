@@ -68,7 +68,7 @@ func standing(n Node) (backend.HostState, string) {
 	case n.has("POWERED_DOWN"):
 		return backend.HostAwaited, "it is declared and not here yet"
 	case n.has("POWERING_UP", "POWER_UP") && here && !n.has("NOT_RESPONDING"):
-		return backend.HostAwaited, "its slurmd answers and has not said that it has just started; start it with -b"
+		return backend.HostAwaited, "its slurmd answers, and did not start after Slurm began to wait for it; restart that with -b"
 	case n.has("POWERING_UP", "POWER_UP"):
 		return backend.HostAwaited, "it is starting; Slurm gives up after its ResumeTimeout"
 	case n.has("DOWN", "UNKNOWN", "ERROR", "NOT_RESPONDING") && !here:

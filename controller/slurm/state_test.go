@@ -34,7 +34,7 @@ func TestHostOfStates(t *testing.T) {
 		{state: "IDLE+CLOUD+POWERED_DOWN", want: backend.HostAwaited},
 		{state: "IDLE+CLOUD+DRAIN+POWERED_DOWN", reason: "xce: not here", want: backend.HostAwaited, drained: true},
 		{state: "MIXED+CLOUD+NOT_RESPONDING+POWERING_UP", never: true, want: backend.HostAwaited, why: "ResumeTimeout", busy: 1},
-		{state: "IDLE+CLOUD+POWERING_UP", want: backend.HostAwaited, why: "start it with -b"},
+		{state: "IDLE+CLOUD+POWERING_UP", want: backend.HostAwaited, why: "restart that with -b"},
 		{state: "DOWN+CLOUD+POWERED_DOWN+NOT_RESPONDING", reason: "ResumeTimeout reached", want: backend.HostAwaited, why: "set it to resume to try again: ResumeTimeout reached"},
 		{state: "DOWN+CLOUD+DYNAMIC_NORM+NOT_RESPONDING", reason: "Not responding", never: true, want: backend.HostAwaited, why: "never answered: Not responding"},
 		{state: "UNKNOWN+NOT_RESPONDING", never: true, want: backend.HostAwaited, why: "never answered"},

@@ -1,0 +1,218 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/backend"
+)
+
+func machine(name, address, template string, features ...string) backend.Machine {
+	return backend.Machine{Name: name, Address: address, Template: template, Capacity: cluster.Capacity{CPUs: 4, MemoryMB: 4000, Features: features}}
+}
+
+// addressFor answers an address of this machine that tests in other processes do not take.
+func addressFor(n int) string {
+	return fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()>>8%200, os.Getpid()%256, n)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gone removes a host until it is out.
+func gone(r *real, b *Backend, host string) {
+	r.t.Helper()
+	r.until(host+" is out", func() bool {
+		busy, err := b.Remove(context.Background(), host)
+		must(r.t, err)
+		return !busy
+	})
+}
+
+func TestRealDynamicHosts(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("a dynamic node on this machine needs a host name of its own, which only root may give")
+	}
+	r := startSlurm(t, "NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%PORT%")
+	ctx := t.Context()
+	b := r.backend(func(o *Options) { o.Hosts = map[string]HostOptions{"big": {Features: []string{"dyn"}}} })
+	r.slurmd("n1")
+	r.ready("n1")
+
+	// Jobs wait for hosts that are not there, since a placeholder stands for them.
+	if _, err := r.run("sbatch", "-C", "big", "--wrap", "true"); err == nil {
+		t.Error("a job for a feature that no node has is taken")
+	}
+	for range 2 {
+		must(t, b.Placeholder(ctx, "big", machine("", "", "", "big", "partition:main")))
+	}
+	waits := r.submit("-C", "big", "-n1")
+	smaller := machine("", "", "", "big")
+	smaller.CPUs = 2
+	must(t, b.Placeholder(ctx, "big", smaller))
+	if n, _ := r.node("xce-big"); n.CPUs != 2 || n.Base != "FUTURE" {
+		t.Errorf("%+v", n)
+	}
+
+	// One comes, and takes the job.
+	m := machine("e1", addressFor(1), "big", "big", "partition:main", "node:e1")
+	for range 2 {
+		must(t, b.Declare(ctx, m))
+	}
+	n, _ := r.node("e1")
+	if h := hostOf(n); h.State != backend.HostAwaited || !h.Removable || n.Address != m.Address {
+		t.Errorf("%+v", n)
+	}
+	r.dynamic("e1", m.Address, "CPUs=4 RealMemory=4000 Feature=big,dyn")
+	r.until("the job runs", func() bool { return strings.HasPrefix(r.job(waits), "RUNNING") })
+	must(t, b.Declare(ctx, m))
+
+	// It is drained, opened, drained again; each twice.
+	for range 2 {
+		must(t, b.Drain(ctx, "e1", "a test"))
+	}
+	if n, _ := r.node("e1"); n.Reason != "xce: a test" || hostOf(n).State != backend.HostClosed || !hostOf(n).Drained {
+		t.Errorf("%+v", n)
+	}
+	for range 2 {
+		must(t, b.Open(ctx, "e1"))
+	}
+	r.until("it is open", func() bool { n, _ := r.node("e1"); return !n.has("DRAIN") })
+
+	// It leaves only when its job is done, and a later job does not land there.
+	for range 2 {
+		if busy, err := b.Remove(ctx, "e1"); err != nil || !busy {
+			t.Errorf("busy %v, %v", busy, err)
+		}
+	}
+	later := r.submit("-C", "big", "-n1")
+	_, err := r.run("scancel", waits)
+	must(t, err)
+	gone(r, b, "e1")
+	gone(r, b, "e1")
+	if _, there := r.node("e1"); there {
+		t.Error("e1 is still there")
+	}
+	if got := r.job(later); !strings.HasPrefix(got, "PENDING") {
+		t.Errorf("the later job is %s", got)
+	}
+	for range 2 {
+		must(t, b.DropPlaceholder(ctx, "big"))
+	}
+
+	// One that slurm.conf names is drained and opened, and nothing else; what others do is left.
+	if err := b.Declare(ctx, machine("n1", "", "big")); err == nil || !strings.Contains(err.Error(), "in slurm.conf") {
+		t.Error(err)
+	}
+	if _, err := b.Remove(ctx, "n1"); err == nil || !strings.Contains(err.Error(), "not ours to take out") {
+		t.Error(err)
+	}
+	r.scontrol("update", "nodename=n1", "state=drain", "reason=bad fan")
+	must(t, b.Drain(ctx, "n1", "ours"))
+	must(t, b.Open(ctx, "n1"))
+	if n, _ := r.node("n1"); n.Reason != "bad fan" || !n.has("DRAIN") {
+		t.Errorf("%+v", n)
+	}
+	if err := b.Open(ctx, "nosuch"); err == nil {
+		t.Error("a host that is not there was opened")
+	}
+}
+
+func TestRealUnknownHostChange(t *testing.T) {
+	r := startSlurm(t, "NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%PORT%")
+	b := r.backend(func(o *Options) { o.Commands.Limit = 500 * time.Millisecond })
+	_ = r.daemons["slurmctld"].Process.Signal(syscall.SIGSTOP)
+	err := b.Declare(t.Context(), machine("e1", "", "big"))
+	_ = r.daemons["slurmctld"].Process.Signal(syscall.SIGCONT)
+	var unknown *backend.Unknown
+	if !errors.As(err, &unknown) {
+		t.Errorf("%v; want an unknown outcome", err)
+	}
+	r.until("it is done again", func() bool { return b.Declare(t.Context(), machine("e1", "", "big")) == nil })
+	// Made and killed at once: it may be lost, and is made again.
+	r.end("slurmctld", syscall.SIGKILL)
+	r.controller()
+	must(t, r.backend(nil).Declare(t.Context(), machine("e1", "", "big")))
+}
+
+func TestRealCloudHosts(t *testing.T) {
+	r := startSlurm(t, `NodeName=c[1-2] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[%PORT%,%PORT%] Feature=cloud State=CLOUD
+ResumeProgram=/bin/true
+SuspendProgram=/bin/true
+ResumeTimeout=60
+SuspendTimeout=5
+SuspendTime=86400
+SlurmctldParameters=power_save_interval=1,power_save_min_interval=0`)
+	ctx := t.Context()
+	b := r.backend(func(o *Options) { o.Hosts = map[string]HostOptions{"t": {Kind: Cloud, Nodes: "c1"}} })
+	if err := b.Declare(ctx, machine("c2", "", "t")); err == nil || !strings.Contains(err.Error(), "slurm.hosts.t.nodes") {
+		t.Error(err)
+	}
+	for round := range 2 {
+		for range 2 {
+			must(t, b.Declare(ctx, machine("c1", "127.0.0.1", "t")))
+		}
+		if n, _ := r.node("c1"); !n.has("DRAIN") || round == 0 && hostOf(n).State != backend.HostAwaited {
+			t.Errorf("%+v", n)
+		}
+		// A slurmd that started before the node was powered up, by the second, does not count as just started.
+		r.until("Slurm awaits it", func() bool { n, _ := r.node("c1"); return round > 0 || n.has("POWERING_UP") })
+		time.Sleep(2 * time.Second)
+		r.slurmd("c1", "-b")
+		r.until("it has come, and is closed", func() bool {
+			n, _ := r.node("c1")
+			return hostOf(n).State == backend.HostClosed && hostOf(n).Drained
+		})
+		must(t, b.Open(ctx, "c1"))
+		must(t, b.Open(ctx, "c1"))
+		r.ready("c1")
+		job := r.submit("-n1", "-w", "c1")
+		r.until("the job runs", func() bool { return strings.HasPrefix(r.job(job), "RUNNING") })
+		if busy, err := b.Remove(ctx, "c1"); err != nil || !busy {
+			t.Errorf("busy %v, %v", busy, err)
+		}
+		_, err := r.run("scancel", job)
+		must(t, err)
+		gone(r, b, "c1")
+		r.end("c1", syscall.SIGTERM)
+		r.until("Slurm misses it", func() bool { n, _ := r.node("c1"); return n.has("DOWN", "NOT_RESPONDING") })
+	}
+}
+
+func TestRealFutureHosts(t *testing.T) {
+	r := startSlurm(t, "NodeName=f1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%PORT% Feature=fut State=FUTURE")
+	ctx := t.Context()
+	b := r.backend(func(o *Options) { o.Hosts = map[string]HostOptions{"t": {Kind: Future, Nodes: "f[1-2]"}} })
+	if err := b.Declare(ctx, machine("f2", "", "t")); err == nil || !strings.Contains(err.Error(), "State=FUTURE") {
+		t.Error(err)
+	}
+	for range 2 {
+		must(t, b.Declare(ctx, machine("f1", "127.0.0.1", "t")))
+		r.slurmd("f1")
+		r.ready("f1")
+		must(t, b.Declare(ctx, machine("f1", "127.0.0.1", "t")))
+		job := r.submit("-n1")
+		r.until("the job runs", func() bool { return strings.HasPrefix(r.job(job), "RUNNING") })
+		if busy, err := b.Remove(ctx, "f1"); err != nil || !busy {
+			t.Errorf("busy %v, %v", busy, err)
+		}
+		_, err := r.run("scancel", job)
+		must(t, err)
+		gone(r, b, "f1")
+		if n, _ := r.node("f1"); n.Base != "FUTURE" || n.has("DRAIN") {
+			t.Errorf("%+v", n)
+		}
+		r.end("f1", syscall.SIGTERM)
+	}
+}

@@ -1,0 +1,146 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/backend"
+)
+
+const oneNode = "NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%PORT%\nLicenses=foo:10,bar:4"
+
+func withhold(t *testing.T, b *Backend, resource string, usable int64, want backend.Resource) {
+	t.Helper()
+	got, err := b.Withhold(context.Background(), resource, usable)
+	if err != nil || got != want {
+		t.Errorf("%s, %d usable: %+v, %v; want %+v", resource, usable, got, err, want)
+	}
+}
+
+func TestRealWithhold(t *testing.T) {
+	r := startSlurm(t, oneNode)
+	r.slurmd("n1")
+	r.ready("n1")
+	b := r.backend(nil)
+	reserved := func() string {
+		all, err := r.commands.Licences(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(rune('0'+all["foo"].Reserved)) + string(rune('0'+all["bar"].Reserved))
+	}
+
+	withhold(t, b, "vcs", 10, backend.Resource{Ceiling: 10})
+	if all, err := r.commands.Reservations(context.Background()); err != nil || len(all) != 0 {
+		t.Errorf("nothing is to be kept back, and there are %v, %v", all, err)
+	}
+	withhold(t, b, "vcs", 4, backend.Resource{Ceiling: 10, Withheld: 6})
+	withhold(t, b, "sim", 1, backend.Resource{Ceiling: 4, Withheld: 3})
+	withhold(t, b, "vcs", 2, backend.Resource{Ceiling: 10, Withheld: 8})
+	withhold(t, b, "vcs", 2, backend.Resource{Ceiling: 10, Withheld: 8})
+	if got := reserved(); got != "83" {
+		t.Errorf("reserved are %s", got)
+	}
+
+	// A job waits for tokens that are not had, and starts as they come.
+	waits := r.submit("-n1", "-L", "foo:5")
+	r.until("it waits for tokens", func() bool { return r.job(waits) == "PENDING Licenses" })
+	withhold(t, b, "vcs", 5, backend.Resource{Ceiling: 10, Withheld: 5})
+	r.until("it runs", func() bool { return strings.HasPrefix(r.job(waits), "RUNNING") })
+
+	// To fence: a job that slipped in just before is seen in Used, and is not hurt.
+	withhold(t, b, "vcs", 8, backend.Resource{Ceiling: 10, Withheld: 2, Used: 5})
+	slipped := r.submit("-n1", "-L", "foo:2")
+	r.until("it runs", func() bool { return strings.HasPrefix(r.job(slipped), "RUNNING") })
+	withhold(t, b, "vcs", 4, backend.Resource{Ceiling: 10, Withheld: 6, Used: 7})
+	for _, id := range []string{waits, slipped} {
+		if got := r.job(id); !strings.HasPrefix(got, "RUNNING") {
+			t.Errorf("job %s is %s", id, got)
+		}
+	}
+
+	// An update that is refused makes Slurm forget what the reservation keeps, though it
+	// goes on to show it: that is seen, and put right.
+	if _, err := r.try("update", "reservationname=xce-withheld.foo", "licenses=foo:11"); !IsRefused(err) {
+		t.Errorf("more than the total: %v", err)
+	}
+	if got := reserved(); got != "03" {
+		t.Errorf("reserved are %s after a refused update", got)
+	}
+	withhold(t, b, "vcs", 4, backend.Resource{Ceiling: 10, Withheld: 6, Used: 7})
+
+	// What others do to it is put right: gone, of another licence, nearly over.
+	r.scontrol("delete", "reservationname=xce-withheld.foo")
+	withhold(t, b, "vcs", 4, backend.Resource{Ceiling: 10, Withheld: 6, Used: 7})
+	r.scontrol("update", "reservationname=xce-withheld.foo", "licenses=bar:1")
+	withhold(t, b, "vcs", 4, backend.Resource{Ceiling: 10, Withheld: 6, Used: 7})
+	r.scontrol("update", "reservationname=xce-withheld.foo", "endtime=now+2hours")
+	withhold(t, b, "vcs", 4, backend.Resource{Ceiling: 10, Withheld: 6, Used: 7})
+	all, err := r.commands.Reservations(context.Background())
+	if err != nil || len(all) != 2 || all[1].End.Sub(cluster.TimeOf(time.Now())) < renewWithin {
+		t.Errorf("%+v, %v", all, err)
+	}
+
+	// Others reserve what is left, and so less can be kept back.
+	withhold(t, b, "sim", 3, backend.Resource{Ceiling: 4, Withheld: 1})
+	r.scontrol("create", "reservation", "reservationname=theirs", "starttime=now", "duration=60", "users=root", "flags=LICENSE_ONLY", "licenses=bar:2")
+	got, err := b.Withhold(context.Background(), "sim", 1)
+	if err == nil || !strings.Contains(err.Error(), "2 of 3 units can be kept back, since others reserve it (theirs)") || got != (backend.Resource{Ceiling: 4, Withheld: 2, Reserved: 2}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+
+	// It is there again after a crash, once Slurm has had time to write it.
+	time.Sleep(time.Duration(Durable) * time.Millisecond)
+	r.end("slurmctld", syscall.SIGKILL)
+	r.controller()
+	if got := reserved(); got != "64" {
+		t.Errorf("reserved are %s after a crash", got)
+	}
+	late := New(Options{Commands: r.commands, Licences: b.Licences, Grace: cluster.Hour})
+	var notYet *backend.NotYet
+	if _, err := late.Withhold(context.Background(), "vcs", 4); !errors.As(err, &notYet) {
+		t.Errorf("counts just after a start are believed: %v", err)
+	}
+	// A job that Slurm had not written as running yet is killed and waits again, so Used is 5 or 7.
+	r.until("jobs are back", func() bool {
+		got, err := b.Withhold(context.Background(), "vcs", 4)
+		return err == nil && got.Withheld == 6 && got.Used >= 5
+	})
+
+	// All of it is had.
+	if got, err := b.Withhold(context.Background(), "vcs", 10); err != nil || got.Withheld != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got := reserved(); got != "04" {
+		t.Errorf("reserved are %s", got)
+	}
+}
+
+func TestRealWithholdRefuses(t *testing.T) {
+	r := startSlurm(t, oneNode)
+	b := r.backend(func(o *Options) { o.Licences["nosuch"] = "nosuch" })
+	for resource, want := range map[string]string{"nosuch": "licence nosuch is not in Slurm", "other": "name it under slurm.licences"} {
+		if _, err := b.Withhold(context.Background(), resource, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", resource, err)
+		}
+	}
+	if _, err := b.Withhold(context.Background(), "vcs", -1); err == nil {
+		t.Error("less than nothing is usable")
+	}
+
+	// slurmctld hangs: the outcome is not known, and is what it is when it goes on.
+	slow := r.backend(func(o *Options) { o.Commands.Limit = 500 * time.Millisecond })
+	_ = r.daemons["slurmctld"].Process.Signal(syscall.SIGSTOP)
+	_, err := slow.Withhold(context.Background(), "vcs", 4)
+	_ = r.daemons["slurmctld"].Process.Signal(syscall.SIGCONT)
+	var unknown *backend.Unknown
+	if !errors.As(err, &unknown) {
+		t.Errorf("%v; want an unknown outcome", err)
+	}
+	withhold(t, b, "vcs", 4, backend.Resource{Ceiling: 10, Withheld: 6})
+}
