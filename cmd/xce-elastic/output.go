@@ -189,6 +189,17 @@ func (t *table) paragraph(indent int, text string) {
 	fmt.Fprintln(t.w, first+strings.Join(wrap(plain.Line(text), width-len(rest)), "\n"+rest))
 }
 
+// comment adds text as a comment of a file, wrapped like a paragraph.
+func (t *table) comment(text string) {
+	width := t.terminal
+	if width == 0 {
+		width = 80
+	}
+	for _, line := range wrap(plain.Line(text), width-len("  # ")) {
+		fmt.Fprintln(t.w, "  # "+line)
+	}
+}
+
 func visibleCells(cells []any) []string {
 	texts := make([]string, len(cells))
 	for i, c := range cells {

@@ -44,7 +44,7 @@ func newRoot() *cobra.Command {
 		newDev(), newController(), newWorker(), newAgent(),
 		newSubmit(), newJobs(), newStatus(), newDemand(), newIdle(), newSession(), newSnapshot(), newLoans(), newReturn(), newExplain(), newOwned(),
 		newLeases(), newRollout(), newHosts(), newHost(), newTemplates(), newCatalog(), newChanges(),
-		newTrace(), newSimulate(),
+		newTrace(), newSimulate(), newSlurm(),
 		provider, newConfig(), newCA(), newCert(), newCodec(), newVersion(), newGuard(),
 	)
 	return root

@@ -217,32 +217,40 @@ func (f *outFlags) check() error {
 	return nil
 }
 
-// write writes the trace; the file is there when all of it is.
+// write writes the trace, and says how many jobs are in it.
 func (f *outFlags) write(cmd *cobra.Command, t *trace.Trace) error {
+	encode := t.WriteJSONL
+	if f.to == "swf" {
+		encode = t.WriteSWF
+	}
+	if err := f.file(cmd, encode); err != nil || f.out == "-" {
+		return err
+	}
+	_, err := fmt.Fprintf(cmd.ErrOrStderr(), "%d jobs are in %s\n", len(t.Jobs), f.out)
+	return err
+}
+
+// file writes the file; it is there when all of it is.
+func (f *outFlags) file(cmd *cobra.Command, encode func(io.Writer) error) error {
 	if f.out == "-" {
-		return f.encode(cmd.OutOrStdout(), t)
+		return f.compress(cmd.OutOrStdout(), encode)
 	}
 	part, err := os.CreateTemp(filepath.Dir(f.out), "."+filepath.Base(f.out)+".*")
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	defer os.Remove(part.Name()) // once it is renamed there is none
-	err = errors.Join(f.encode(part, t), part.Chmod(0o644), part.Close())
+	err = errors.Join(f.compress(part, encode), part.Chmod(0o644), part.Close())
 	if err == nil {
 		err = os.Rename(part.Name(), f.out)
 	}
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%d jobs are in %s\n", len(t.Jobs), f.out)
-	return err
+	return nil
 }
 
-func (f *outFlags) encode(w io.Writer, t *trace.Trace) error {
-	encode := t.WriteJSONL
-	if f.to == "swf" {
-		encode = t.WriteSWF
-	}
+func (f *outFlags) compress(w io.Writer, encode func(io.Writer) error) error {
 	if !strings.HasSuffix(f.out, ".gz") {
 		return encode(w)
 	}
@@ -294,15 +302,31 @@ func writeTrace(cmd *cobra.Command, to *outFlags, t *trace.Trace) error {
 
 func newTraceRecord() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "record", Short: "Make a trace of the jobs that the controller knows", Args: cobra.NoArgs,
+		Use: "record", Short: "Make a trace of the jobs that the controller knows, or Slurm", Args: cobra.NoArgs,
 		Long: "Make a trace of the jobs that the controller knows: those that have ended with their run times and waits, those that\n" +
-			"run as if they ended now, and those that wait with their time limits. A job that waits without one is left out.",
-		Example: "  xce-elastic trace record --out week.jsonl.gz",
+			"run as if they ended now, and those that wait with their time limits. A job that waits without one is left out.\n\n" +
+			"With --from-slurm, make it of the jobs that slurmdbd has accounts of, of all users as far as it shows them to who\n" +
+			"asks; no controller is needed. Jobs are in it that waited or ran at some moment from --since to --until. Those that never\n" +
+			"started are left out. Slurm accounts for licences only where AccountingStorageTRES names them, as in license/vcs; else\n" +
+			"say with a mapping which jobs need tokens (`xce-elastic trace --help`).",
+		Example: "  xce-elastic trace record --out week.jsonl.gz\n" +
+			"  xce-elastic trace record --from-slurm --since 2026-01-01 --until 2026-02-01 --zone Europe/Berlin --out january.jsonl.gz\n" +
+			"  xce-elastic trace record --from-slurm --since 720h --to sacct --out jobs.sacct.gz",
 	}
-	to := addOutFlags(cmd)
+	to, from := addOutFlags(cmd), addSlurmRecordFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if from.on && to.to == "sacct" {
+			return from.raw(cmd, to)
+		}
 		if err := to.check(); err != nil {
 			return err
+		}
+		if from.on {
+			t, err := from.trace(cmd)
+			if err != nil {
+				return err
+			}
+			return writeTrace(cmd, to, t)
 		}
 		c, err := loadAndConnect(cmd)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"xce.internal/elastic/controller/limit"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/record"
+	"xce.internal/elastic/controller/slurm"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/providers/hostfactory"
@@ -34,7 +35,10 @@ type Config struct {
 	Thresholds []scheduling.Threshold   `json:"thresholds"`
 	Providers  []Provider               `json:"providers"`
 	Controller Controller               `json:"controller"`
-	Peer       TLS                      `json:"peer"`
+	// Backend is what schedules the jobs: builtin or slurm.
+	Backend string `json:"backend"`
+	Slurm   Slurm  `json:"slurm"`
+	Peer    TLS    `json:"peer"`
 	// Leases say for how long a provisioner acts for a provider without being heard of.
 	Leases      cluster.LeaseRules `json:"leases"`
 	Provisioner Provisioner        `json:"provisioner"`
@@ -162,6 +166,8 @@ var defaults = map[string]any{
 	"simulation.steps.controller": "20ms", "simulation.steps.news": "50ms", "simulation.steps.stop": "1s",
 	"agent.host": "", "agent.cpus": 0, "agent.memory_mb": 0, "agent.folder": "agent",
 	"log.level": "info", "log.format": "text",
+	"backend": BackendBuiltin, "slurm.conf": "", "slurm.commands": "", "slurm.command_limit": "5s", "slurm.message_timeout": "2s",
+	"slurm.reservation": slurm.DefaultReservation, "slurm.grace": slurm.DefaultGrace.String(), "slurm.foreign_changes": RepairChanges, "slurm.nodes": DynamicNodes,
 }
 
 const (
@@ -210,6 +216,7 @@ func (c *Config) complete() {
 			p.Script = resolve(base, p.Script)
 		}
 	}
+	c.Slurm.complete(base)
 	if !store.IsShared(c.Controller.State) {
 		c.Controller.State = resolve(base, c.Controller.State)
 	}
@@ -262,6 +269,7 @@ func (c *Config) validate() cluster.Problems {
 	}
 	ps = append(ps, c.Controller.validate()...)
 	ps = append(ps, c.Controller.Limits.Validate("controller.limits")...)
+	ps = append(ps, c.validateSlurm()...)
 	ps = append(ps, c.Hosts.Validate(c.Cluster.SessionInterval)...)
 	ps = append(ps, c.Leases.Validate("leases")...)
 	ps = append(ps, c.Provisioner.validate(c.ProviderNames())...)

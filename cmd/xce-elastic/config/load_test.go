@@ -68,8 +68,8 @@ func TestAFileIsRefusedWithLineKeyAndRemedy(t *testing.T) {
 
 		{"a misspelt key", "    owned: 4", "    ownd: 4", []string{`x.yaml:5: resources[0].ownd: there is no such key; did you mean "owned"?`}},
 		{"a key of another section", "  name: east", "  name: east\n  host: node1", []string{"x.yaml:3: cluster.host: there is no such key; remove it; known here are name, session_interval"}},
-		{"an unknown section", "cluster:", "slurm:\n  name: x\ncluster:", []string{"x.yaml:1: slurm: there is no such key; remove it; known here are agent, cluster, controller, hosts, leases, log, peer, policy, providers, provisioner, resources, simulation, temporal, thresholds"}},
-		{"a key with a dot", "cluster:", "log.level: debug\ncluster:", []string{"x.yaml:1: log.level: there is no such key; remove it; known here are agent, cluster, controller, hosts, leases, log, peer, policy, providers, provisioner, resources, simulation, temporal, thresholds"}},
+		{"an unknown section", "cluster:", "torque:\n  name: x\ncluster:", []string{"x.yaml:1: torque: there is no such key; remove it; known here are agent, backend, cluster, controller, hosts, leases, log, peer, policy, providers, provisioner, resources, simulation, slurm, temporal, thresholds"}},
+		{"a key with a dot", "cluster:", "log.level: debug\ncluster:", []string{"x.yaml:1: log.level: there is no such key; remove it; known here are agent, backend, cluster, controller, hosts, leases, log, peer, policy, providers, provisioner, resources, simulation, slurm, temporal, thresholds"}},
 		{"a key twice", "    owned: 4", "    owned: 4\n    owned: 5", []string{"x.yaml:6: resources[0].owned: it is set in line 5 already; set each key once"}},
 		{"a key twice, in other case", "  name: east", "  name: east\n  Name: west", []string{"x.yaml:3: cluster.name: it is set in line 2 already; set each key once"}},
 		{"a section twice", "providers:", "cluster:\n  name: west\nproviders:", []string{
@@ -314,6 +314,7 @@ func TestEveryKeyWithADefaultIsAKeyAndHasAVariable(t *testing.T) {
 				"leases.time_to_live": "7s", "leases.settle": "7s", "temporal.versioning": "true",
 				"controller.limits.rate": "7", "controller.limits.burst": "7", "controller.limits.stranger_rate": "7", "controller.limits.stranger_burst": "7", "controller.limits.calls": "7", "controller.limits.polls": "7",
 				"controller.limits.connections": "7", "controller.limits.address_connections": "7", "controller.limits.catalog_mb": "7", "controller.limits.time": "7s",
+				"backend": "slurm", "slurm.command_limit": "7s", "slurm.message_timeout": "3s", "slurm.grace": "7s", "slurm.foreign_changes": "respect", "slurm.nodes": "cloud",
 			}[key]
 			if value == "" {
 				value = "some-value"
