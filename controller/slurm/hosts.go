@@ -299,11 +299,11 @@ func drain(n *Node, why string) []string {
 	if n == nil || n.has("DRAIN") {
 		return nil
 	}
-	return []string{"update", "nodename=" + n.Name, "state=drain", "reason=" + ourReason + plain(why)}
+	return []string{"update", "nodename=" + n.Name, "state=drain", "reason=" + ourReason + asReason(why)}
 }
 
-// plain answers a text that is one line, short, and without quotes.
-func plain(why string) string {
+// asReason answers a text that is one line, short, and without quotes.
+func asReason(why string) string {
 	words := strings.FieldsFunc(why, func(r rune) bool { return r <= ' ' || r == '"' || r == '\'' || r == 0x7f })
 	text := strings.Join(words, " ")
 	if len(text) > longestReason {
