@@ -1,10 +1,12 @@
 package slurm
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -33,6 +35,9 @@ type Options struct {
 	Grace cluster.Duration
 	// Hosts say how the hosts of a template come and go, by the template's name.
 	Hosts map[string]HostOptions
+	// Respect has us leave it so where someone else keeps back more by our reservations than we do;
+	// otherwise what they do to our reservations is undone.
+	Respect bool
 	// JobGrace is how long Slurm is given to look at a new job before that raises demand; 0 is [DefaultJobGrace].
 	JobGrace cluster.Duration
 	// Now is the time, such as of time.Now; Log is where what was done is told.
@@ -86,6 +91,8 @@ type Backend struct {
 	Options
 	// one lets one change of tokens through at a time.
 	one sync.Mutex
+	// ours is what others change is held against.
+	ours changesOfOurs
 	// guard has seen the readings so far, one of which is judged at a time.
 	guard   Guard
 	judging sync.Mutex
@@ -112,4 +119,21 @@ func New(o Options) *Backend {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Backend{Options: o}
+}
+
+// Name is what people call it.
+func (b *Backend) Name() string { return "Slurm" }
+
+// Lasting is [Durable].
+func (b *Backend) Lasting() time.Duration { return Durable.Std() }
+
+// Requeue stops a job, so that it waits again. One that may not be run again, or has
+// ended, is left alone.
+func (b *Backend) Requeue(ctx context.Context, job int64) error {
+	_, err := b.Commands.Run(ctx, "scontrol", "requeue", strconv.FormatInt(job, 10))
+	if IsRefused(err) {
+		b.Log.Warn("a job is not stopped to wait again", "job", job, "why", err)
+		return nil
+	}
+	return err
 }

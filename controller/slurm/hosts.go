@@ -78,8 +78,11 @@ func (b *Backend) Remove(ctx context.Context, host string) (busy bool, err error
 	return false, err
 }
 
+// placeholderPrefix begins the names of nodes that stand for templates.
+const placeholderPrefix = "xce-"
+
 // PlaceholderName is the name of the node that stands for a template.
-func PlaceholderName(template string) string { return "xce-" + template }
+func PlaceholderName(template string) string { return placeholderPrefix + template }
 
 // Placeholder makes a node that never comes and has the shape of a template's hosts, so that jobs for such
 // hosts wait while there are none; without it they are refused, or wait with the reason

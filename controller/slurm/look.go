@@ -76,21 +76,8 @@ func (b *Backend) view(r reading) backend.View {
 	var warnings []string
 	v.Resources, warnings = resourcesOf(b.Options.Licences, r.licences, r.reservations, b.Reservation)
 	v.Warnings = append(v.Warnings, warnings...)
+	v.Warnings = append(v.Warnings, b.foreign(v.Resources, r.at)...)
 	return v
-}
-
-// placeholderFeature begins the feature of a node that stands for a template; the
-// template's name follows.
-const placeholderFeature = "placeholder:"
-
-// placeholder answers the template that a node stands for.
-func (n Node) placeholder() (template string, is bool) {
-	for _, f := range n.Features {
-		if template, is = strings.CutPrefix(f, placeholderFeature); is {
-			return template, n.has("FUTURE")
-		}
-	}
-	return "", false
 }
 
 // hostsOf answers the hosts, and those that only stand for a template.
@@ -105,7 +92,7 @@ func hostsOf(nodes []Node, jobs []Job) ([]backend.Host, map[string]backend.Host)
 	placeholders := map[string]backend.Host{}
 	for _, n := range nodes {
 		h := hostOf(n)
-		if template, is := n.placeholder(); is {
+		if template, named := strings.CutPrefix(n.Name, placeholderPrefix); named && isPlaceholder(&n) {
 			placeholders[template] = h
 			continue
 		}

@@ -41,12 +41,23 @@ func (b *Backend) Withhold(ctx context.Context, resource string, usable int64) (
 	}
 	b.one.Lock()
 	defer b.one.Unlock()
+	r, err := b.keepBack(ctx, resource, name, usable)
+	if err == nil {
+		b.ours.note(resource, r, b.Now())
+	}
+	return r, err
+}
+
+// keepBack keeps back what is more than usable units of a licence, and what others have added to that where they are respected.
+func (b *Backend) keepBack(ctx context.Context, resource, name string, usable int64) (backend.Resource, error) {
 	var refusal error
+	changed := false
 	for range mostRounds {
-		r, next, err := b.look(ctx, name, usable)
-		if err != nil || next.command == nil {
+		r, next, err := b.look(ctx, resource, name, usable)
+		if r.Changed = changed; err != nil || next.command == nil {
 			return r, errors.Join(err, next.short)
 		}
+		changed = true
 		b.Log.Info("change what is kept back", "licence", name, "usable", usable, "command", strings.Join(next.command, " "))
 		_, refusal = b.Commands.Run(ctx, "scontrol", next.command...)
 		switch {
@@ -56,8 +67,8 @@ func (b *Backend) Withhold(ctx context.Context, resource string, usable int64) (
 			return r, refusal
 		}
 	}
-	r, next, err := b.look(ctx, name, usable)
-	if err == nil && next.command != nil {
+	r, next, err := b.look(ctx, resource, name, usable)
+	if r.Changed = changed; err == nil && next.command != nil {
 		err = fmt.Errorf("licence %s: Slurm keeps back %d, not %d, though it was told %d times; see the log of slurmctld: %w", name, r.Withheld, next.want, mostRounds, errOr(refusal, "it does not say why"))
 	}
 	return r, errors.Join(err, next.short)
@@ -71,7 +82,7 @@ func errOr(err error, otherwise string) error {
 }
 
 // look reads how a licence stands and what is to be done about it.
-func (b *Backend) look(ctx context.Context, name string, usable int64) (backend.Resource, keepBack, error) {
+func (b *Backend) look(ctx context.Context, resource, name string, usable int64) (backend.Resource, keepBack, error) {
 	reservations, err := b.Commands.Reservations(ctx)
 	if err != nil {
 		return backend.Resource{}, keepBack{}, err
@@ -87,7 +98,12 @@ func (b *Backend) look(ctx context.Context, name string, usable int64) (backend.
 	}
 	ours := reservationName(b.Reservation, name)
 	r := resourceOf(l, reservations, ours)
-	next, err := plan(b.Now(), l, reservations, ours, b.ReservationUser, usable)
+	added := int64(0)
+	if b.Respect {
+		added = b.ours.added(resource, r)
+	}
+	next, err := plan(b.Now(), l, reservations, ours, b.ReservationUser, max(usable-added, 0))
+	r = asTheirs(r, added)
 	if err != nil || next.command != nil {
 		return r, next, err
 	}
