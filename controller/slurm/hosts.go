@@ -90,6 +90,9 @@ func PlaceholderName(template string) string { return placeholderPrefix + templa
 func (b *Backend) Placeholder(ctx context.Context, template string, m backend.Machine) error {
 	m.Name, m.Template, m.Address = PlaceholderName(template), template, ""
 	o := b.Hosts[template]
+	if o.Kind == Cloud || o.Kind == Future {
+		return nil // its hosts are in slurm.conf, and stand for themselves
+	}
 	return b.change(ctx, m.Name, func(n *Node) ([]string, error) { return placeholder(n, m, o) })
 }
 

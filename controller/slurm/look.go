@@ -73,11 +73,35 @@ func (b *Backend) view(r reading) backend.View {
 	v := backend.View{At: r.at}
 	v.Jobs, v.Warnings = t.Jobs(r.jobs)
 	v.Hosts, v.Placeholders = hostsOf(r.nodes, r.jobs)
+	b.standIns(v)
 	var warnings []string
 	v.Resources, warnings = resourcesOf(b.Options.Licences, r.licences, r.reservations, b.Reservation)
 	v.Warnings = append(v.Warnings, warnings...)
 	v.Warnings = append(v.Warnings, b.foreign(v.Resources, r.at)...)
 	return v
+}
+
+// standsFor answers the template that a node stands for.
+func standsFor(n *Node) (template string, is bool) {
+	template, is = strings.CutPrefix(n.Name, PlaceholderName(""))
+	return template, is && template != "" && isPlaceholder(n)
+}
+
+// standIns adds, for each template of which the hosts are in slurm.conf, one of them as
+// what stands for the template.
+func (b *Backend) standIns(v backend.View) {
+	for template, o := range b.Hosts {
+		names, err := hosts(o.Nodes)
+		if err != nil || o.Kind != Cloud && o.Kind != Future {
+			continue
+		}
+		for _, h := range v.Hosts {
+			if slices.Contains(names, h.Name) {
+				v.Placeholders[template] = h
+				break
+			}
+		}
+	}
 }
 
 // hostsOf answers the hosts, and those that only stand for a template.
@@ -90,9 +114,10 @@ func hostsOf(nodes []Node, jobs []Job) ([]backend.Host, map[string]backend.Host)
 	}
 	hosts := make([]backend.Host, 0, len(nodes))
 	placeholders := map[string]backend.Host{}
-	for _, n := range nodes {
-		h := hostOf(n)
-		if template, named := strings.CutPrefix(n.Name, placeholderPrefix); named && isPlaceholder(&n) {
+	for i := range nodes {
+		n := &nodes[i]
+		h := hostOf(*n)
+		if template, is := standsFor(n); is {
 			placeholders[template] = h
 			continue
 		}
