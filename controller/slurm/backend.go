@@ -14,8 +14,11 @@ import (
 // DefaultReservation begins the names of the reservations that keep tokens back, where nothing else is said.
 const DefaultReservation = "xce-withheld"
 
-// DefaultGrace is the grace of [Options] where nothing else is said.
-const DefaultGrace = 30 * cluster.Second
+// Graces of [Options] where nothing else is said.
+const (
+	DefaultGrace    = 30 * cluster.Second
+	DefaultJobGrace = 5 * cluster.Second
+)
 
 // Options say how a cluster is scheduled by Slurm.
 type Options struct {
@@ -30,6 +33,8 @@ type Options struct {
 	Grace cluster.Duration
 	// Hosts say how the hosts of a template come and go, by the template's name.
 	Hosts map[string]HostOptions
+	// JobGrace is how long Slurm is given to look at a new job before that raises demand; 0 is [DefaultJobGrace].
+	JobGrace cluster.Duration
 	// Now is the time, such as of time.Now; Log is where what was done is told.
 	Now func() cluster.Time
 	Log *slog.Logger
@@ -81,6 +86,9 @@ type Backend struct {
 	Options
 	// one lets one change of tokens through at a time.
 	one sync.Mutex
+	// guard has seen the readings so far, one of which is judged at a time.
+	guard   Guard
+	judging sync.Mutex
 }
 
 // New makes a backend; it asks nothing of Slurm yet.
@@ -93,6 +101,9 @@ func New(o Options) *Backend {
 	}
 	if o.Grace == 0 {
 		o.Grace = DefaultGrace
+	}
+	if o.JobGrace == 0 {
+		o.JobGrace = DefaultJobGrace
 	}
 	if o.Now == nil {
 		o.Now = func() cluster.Time { return cluster.TimeOf(time.Now()) }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	harmless "xce.internal/elastic/cluster/plain"
 	"xce.internal/elastic/controller/backend"
 )
 
@@ -44,7 +45,7 @@ func (c Commands) Run(ctx context.Context, name string, args ...string) ([]byte,
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
 	defer cancel()
-	what := name + " " + strings.Join(args, " ")
+	what := commandLine(name, args)
 	program, err := c.find(name)
 	if err != nil {
 		return nil, err
@@ -72,6 +73,21 @@ func (c Commands) Run(ctx context.Context, name string, args ...string) ([]byte,
 		return nil, classify(what, stderr.text.String())
 	}
 	return nil, fmt.Errorf("%s: %w", what, err)
+}
+
+// longestTold is how many bytes of an argument are told of in errors.
+const longestTold = 60
+
+// commandLine answers a command as one line for people, long arguments cut short.
+func commandLine(name string, args []string) string {
+	words := []string{name}
+	for _, a := range args {
+		if len(a) > longestTold {
+			a = a[:longestTold] + "..."
+		}
+		words = append(words, harmless.Line(a))
+	}
+	return strings.Join(words, " ")
 }
 
 func (c Commands) find(name string) (string, error) {

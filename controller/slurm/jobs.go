@@ -221,7 +221,11 @@ func (p *jobParser) texts(j *Job) {
 	j.Exclusive = string(p.fields[fieldOversubscribe]) == "NO"
 }
 
-var errNumber = errors.New("is not a whole number from 0")
+var (
+	errNumber = errors.New("is not a whole number from 0 to 4294967295")
+	errLimit  = errors.New("is not a length of time such as 1-02:30:00")
+	errMemory = errors.New("is not an amount of memory such as 4000M")
+)
 
 // whole answers digits as a number.
 func whole(text []byte) (n int64, err error) {
@@ -257,6 +261,9 @@ func (p *jobParser) numbers(j *Job) error {
 			continue
 		}
 		n, err := whole(p.fields[f.field])
+		if err == nil && n > math.MaxUint32 { // Slurm counts in 32 bits
+			err = errNumber
+		}
 		if err != nil {
 			return p.fault(f.field, err)
 		}
@@ -353,9 +360,14 @@ func (p *jobParser) times(j *Job) error {
 	if err != nil {
 		return p.fault(fieldTimeLimit, err)
 	}
-	j.TimeLimit = limit
+	if limit <= longestLimit {
+		j.TimeLimit = limit
+	}
 	return nil
 }
+
+// longestLimit is the longest limit that is one; those who mean none write years.
+const longestLimit = 10 * 366 * 24 * cluster.Hour
 
 const mostSeconds = math.MaxInt64 / 1000 / 1000 // so that milliseconds, and sums of some of them, are whole numbers
 
@@ -368,13 +380,12 @@ func parseLimit(text []byte) (cluster.Duration, error) {
 	if isEmpty(text) {
 		return 0, nil
 	}
-	bad := errors.New("is not a length of time such as 1-02:30:00")
 	var days int64
 	clock := text
 	if d, rest, ok := bytes.Cut(text, []byte{'-'}); ok {
 		var err error
 		if days, err = whole(d); err != nil || days > mostSeconds/(24*3600) {
-			return 0, bad
+			return 0, errLimit
 		}
 		clock = rest
 	}
@@ -384,12 +395,12 @@ func parseLimit(text []byte) (cluster.Duration, error) {
 		part, clock, more = bytes.Cut(clock, []byte{':'})
 		n, err := whole(part)
 		if err != nil || n > mostSeconds/3600 || parts == 3 {
-			return 0, bad
+			return 0, errLimit
 		}
 		total = total*60 + n
 	}
 	if parts < 2 {
-		return 0, bad
+		return 0, errLimit
 	}
 	return cluster.Duration(days*24*3600+total) * cluster.Second, nil
 }
@@ -411,7 +422,7 @@ func (p *jobParser) memory(j *Job) error {
 		j.MemoryMB = ceil(sum, nodes)
 	default:
 		j.MemoryMB = least
-		j.MemoryPerCPU = kind == 'c' || kind == 0 && sum != least*max(nodes, 1) && sum == least*max(cpus, 1)
+		j.MemoryPerCPU = kind == 'c' || kind == 0 && sum != times(least, max(nodes, 1)) && sum == times(least, max(cpus, 1))
 	}
 	return nil
 }
@@ -422,10 +433,17 @@ func ceil(n, by int64) int64 {
 	return (n + by - 1) / by
 }
 
+// times answers n * by, or the most that is counted with, which nothing has.
+func times(n, by int64) int64 {
+	if n > 0 && by > mostCounted/n {
+		return mostCounted
+	}
+	return n * by
+}
+
 // parseMemory reads an amount such as 4000M, 1.50G or 100Mc in MB, rounded up, and
 // the letter behind it: c for each cpu, n for each node, 0 where there is none.
 func parseMemory(text []byte) (mb int64, kind byte, err error) {
-	bad := errors.New("is not an amount of memory such as 4000M")
 	if isEmpty(text) {
 		return 0, 0, nil
 	}
@@ -442,16 +460,16 @@ func parseMemory(text []byte) (mb int64, kind byte, err error) {
 	}
 	units, fraction, _ := bytes.Cut(rest, []byte{'.'})
 	if _, err := whole(append(slices.Clone(units), fraction...)); err != nil || len(units) == 0 {
-		return 0, 0, bad
+		return 0, 0, errMemory
 	}
 	n, err := strconv.ParseFloat(string(rest), 64)
-	if err != nil || n*kb/1024 > mostMB {
-		return 0, 0, bad
+	if err != nil || n*kb/1024 > mostCounted {
+		return 0, 0, errMemory
 	}
 	return int64(math.Ceil(n * kb / 1024)), kind, nil
 }
 
-const mostMB = 1e12
+const mostCounted = 1_000_000_000_000
 
 // parseTotals reads memory, nodes and cpus of a sum such as cpu=6,mem=3000M,node=1,billing=6.
 func parseTotals(text []byte) (mb, nodes, cpus int64, err error) {

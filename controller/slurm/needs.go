@@ -91,7 +91,7 @@ func (p *jobParser) countables(j *Job) error {
 		case fieldPerJob:
 			j.Gres = most(j.Gres, each(asked, func(n int64) int64 { return ceil(n, j.Nodes) }))
 		case fieldPerTask:
-			j.Gres = most(j.Gres, each(asked, func(n int64) int64 { return n * ceil(j.Tasks, j.Nodes) }))
+			j.Gres = most(j.Gres, each(asked, func(n int64) int64 { return times(n, ceil(j.Tasks, j.Nodes)) }))
 		case fieldPerSocket:
 			if len(asked) > 0 {
 				j.Gres = most(j.Gres, asked)
@@ -152,7 +152,7 @@ func parseGres(text []byte) (map[string]int64, error) {
 		if counts == nil {
 			counts = map[string]int64{}
 		}
-		counts[name] += n
+		counts[name] = min(counts[name]+n, mostCounted)
 	}
 	return counts, nil
 }

@@ -59,6 +59,7 @@ type Partition struct {
 // their maps and lists, which nobody changes.
 type Job struct {
 	// ID is unique only together with Submitted: a slurmctld that was killed gives the ids of its last seconds again.
+	// A job that is requeued keeps its id and has another Submitted.
 	ID int64
 	// ArrayID is the array's id, 0 of a job that is none; ArrayTasks are its elements in Slurm's words, as in 2-100%10.
 	ArrayID    int64

@@ -1,0 +1,65 @@
+package slurm
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"xce.internal/elastic/controller/backend"
+)
+
+func TestResources(t *testing.T) {
+	names := map[string]string{"vcs": "vcs@pool"}
+	held := func(state string, units int64) []Reservation {
+		return []Reservation{{Name: "theirs", State: "ACTIVE", Licences: map[string]int64{"vcs@pool": 2}}, {Name: "xce-withheld.vcs@pool", State: state, Licences: map[string]int64{"vcs@pool": units}}}
+	}
+	for name, c := range map[string]struct {
+		licence      Licence
+		reservations []Reservation
+		want         backend.Resource
+		warning      string
+	}{
+		"withheld and reserved":      {Licence{Total: 10, Used: 2, Reserved: 5}, held("ACTIVE", 3), backend.Resource{Ceiling: 10, Used: 2, Withheld: 3, Reserved: 2}, ""},
+		"our reservation is not on":  {Licence{Total: 10, Reserved: 2}, held("INACTIVE", 3), backend.Resource{Ceiling: 10, Reserved: 2}, ""},
+		"there is none":              {Licence{Total: 10}, nil, backend.Resource{Ceiling: 10}, ""},
+		"more is used than there is": {Licence{Total: 5, Used: 13}, held("ACTIVE", 0), backend.Resource{Ceiling: 5, Used: 13}, "13 tokens"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.licence.Name = "vcs@pool"
+			got, warnings := resourcesOf(names, map[string]Licence{"vcs@pool": c.licence}, c.reservations, "xce-withheld")
+			if !reflect.DeepEqual(got, map[string]backend.Resource{"vcs": c.want}) {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+			if text := strings.Join(warnings, " "); (text == "") != (c.warning == "") || !strings.Contains(text, c.warning) {
+				t.Errorf("warnings %q, want %q", warnings, c.warning)
+			}
+		})
+	}
+	got, warnings := resourcesOf(names, nil, held("ACTIVE", 0), "xce-withheld")
+	if len(got) != 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "no licence vcs@pool") {
+		t.Errorf("a licence that is gone: %v, %q", got, warnings)
+	}
+}
+
+func TestHosts(t *testing.T) {
+	nodes := []Node{
+		{Name: "n2", CPUs: 4, Base: "IDLE", Booted: 1},
+		{Name: "n1", CPUs: 4, Base: "MIXED", Booted: 1, AllocatedCPUs: 2},
+		{Name: "xce-large", CPUs: 64, Base: "FUTURE", Flags: []string{"DYNAMIC_NORM"}},
+		{Name: "xce-old", CPUs: 64, Base: "FUTURE"},
+		{Name: "xce-small-1", CPUs: 2, Base: "IDLE", Booted: 1, Flags: []string{"DYNAMIC_NORM"}},
+		{Name: "f1", CPUs: 4, Base: "FUTURE"},
+	}
+	jobs := []Job{{State: "RUNNING", On: []string{"n1"}}, {State: "COMPLETING", On: []string{"n1", "n2"}}, {State: "PENDING"}}
+	hosts, placeholders := hostsOf(nodes, jobs)
+	busy := map[string]int64{}
+	for _, h := range hosts {
+		busy[h.Name] = h.Busy
+	}
+	if want := map[string]int64{"f1": 0, "n1": 2, "n2": 1, "xce-old": 0, "xce-small-1": 0}; !reflect.DeepEqual(busy, want) || hosts[0].Name != "f1" {
+		t.Errorf("busy %v, want %v", busy, want)
+	}
+	if p := placeholders["large"]; len(placeholders) != 1 || p.Name != "xce-large" || p.CPUs != 64 {
+		t.Errorf("placeholders %+v", placeholders)
+	}
+}
