@@ -158,6 +158,8 @@ type Join struct {
 type Instance struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"` // of the machine; may be used again once it is gone
+	// Address is where it is reached, an IP address or a name; empty where its name says so.
+	Address string `json:"address,omitempty"`
 }
 
 // RequestOut answers a request. Granted may exceed what was asked: the caller gives the surplus back.
