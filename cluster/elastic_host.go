@@ -114,8 +114,10 @@ type ElasticHost struct {
 	// Name is that of the host in the cluster.
 	Instance string `json:"instance,omitempty"`
 	Name     string `json:"name,omitempty"`
-	Drain    *Drain `json:"drain,omitempty"`
-	Keep     *Keep  `json:"keep,omitempty"`
+	// Address is where the machine is reached, as its provider says; empty where its name says so.
+	Address string `json:"address,omitempty"`
+	Drain   *Drain `json:"drain,omitempty"`
+	Keep    *Keep  `json:"keep,omitempty"`
 	// Step numbers the last write of the host's workflow, so that a repeated
 	// write is known as such.
 	Step     int64 `json:"step"`

@@ -89,8 +89,8 @@ func (c IntendHost) apply(h Host, row *cluster.ElasticHost, now cluster.Time) er
 // ExpectHost tells that the provider has made the machine.
 type ExpectHost struct {
 	Instance string
-	// Name is what the host is to be called in the cluster.
-	Name string
+	// Name is what the host is to be called in the cluster, and Address where it is reached; empty where its name says so.
+	Name, Address string
 }
 
 func (ExpectHost) kind() string { return "expect" }
@@ -99,7 +99,8 @@ func (c ExpectHost) apply(_ Host, row *cluster.ElasticHost, now cluster.Time) er
 	if row.State != cluster.HostRequested {
 		return refuse(Invalid, "host %s is %s and cannot be expected", row.ID, row.State)
 	}
-	row.State, row.Made, row.Instance, row.Name = cluster.HostExpected, now, c.Instance, c.Name
+	row.State, row.Made = cluster.HostExpected, now
+	row.Instance, row.Name, row.Address = c.Instance, c.Name, c.Address
 	row.JoinBy, row.HoldUntil = now.Add(row.JoinWithin), now.Add(row.MinimumHold)
 	row.Why = fmt.Sprintf("%s has made %s", row.Provider, row.Instance)
 	return nil

@@ -211,8 +211,8 @@ func TestAnIntentIsRefusedWhereNoHostIsDemandedAnyMore(t *testing.T) {
 }
 
 func TestAnExpectedHostHasItsDeadlines(t *testing.T) {
-	row, _, err := hostIn(cluster.HostRequested).Write(hostID, 2, ExpectHost{Instance: "i-7", Name: "node7"}, now)
-	if err != nil || row.Made != now || row.JoinBy != now.Add(15*cluster.Minute) || row.HoldUntil != now.Add(cluster.Hour) || row.Instance != "i-7" || row.Name != "node7" {
+	row, _, err := hostIn(cluster.HostRequested).Write(hostID, 2, ExpectHost{Instance: "i-7", Name: "node7", Address: "10.0.0.7"}, now)
+	if err != nil || row.Made != now || row.JoinBy != now.Add(15*cluster.Minute) || row.HoldUntil != now.Add(cluster.Hour) || row.Instance != "i-7" || row.Name != "node7" || row.Address != "10.0.0.7" {
 		t.Errorf("%+v (%v)", row, err)
 	}
 }

@@ -158,7 +158,7 @@ type Join struct {
 type Instance struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"` // of the machine; may be used again once it is gone
-	// Address is where the machine is reached, a number or a name; empty where its name says so.
+	// Address is where it is reached, an IP address or a name; empty where its name says so.
 	Address string `json:"address,omitempty"`
 }
 

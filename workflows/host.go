@@ -51,7 +51,7 @@ func ResumeHost(row cluster.ElasticHost) Host {
 		ID: row.ID, Provider: row.Provider, Template: row.Template, Jobs: row.Jobs, Reason: row.Reason, PollInterval: row.PollInterval,
 	}}
 	if row.Instance != "" {
-		h.Machines = []providers.Instance{{ID: row.Instance, Name: row.Name}}
+		h.Machines = []providers.Instance{{ID: row.Instance, Name: row.Name, Address: row.Address}}
 	}
 	switch row.State {
 	case cluster.HostRequested:
@@ -247,7 +247,7 @@ func (h *Host) end(env HostEnv, in api.WriteHost) {
 // given back at once, and one that the ledger does not take too.
 func (h *Host) expect(env HostEnv) {
 	machine := h.Machines[0]
-	w, ok := h.write(env, api.WriteHost{Expect: &api.ExpectHost{Instance: machine.ID, Name: machine.Name}})
+	w, ok := h.write(env, api.WriteHost{Expect: &api.ExpectHost{Instance: machine.ID, Name: machine.Name, Address: machine.Address}})
 	if !ok {
 		return
 	}

@@ -276,7 +276,7 @@ func (y *yard) change(in api.WriteHost) ledger.HostChange {
 	case in.Intend != nil:
 		return ledger.IntendHost{HostRequest: *in.Intend, Capacity: cluster.Capacity{CPUs: 16, MemoryMB: 65536}, Terms: y.terms}
 	case in.Expect != nil:
-		return ledger.ExpectHost{Instance: in.Expect.Instance, Name: row.DefaultName()}
+		return ledger.ExpectHost{Instance: in.Expect.Instance, Name: row.DefaultName(), Address: in.Expect.Address}
 	case in.Refuse != nil:
 		return ledger.RefuseHost{Why: in.Refuse.Why}
 	case in.Lapse != nil:

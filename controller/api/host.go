@@ -45,6 +45,8 @@ type ExpectHost struct {
 	Instance string `json:"instance" minLength:"1"`
 	// Name is the machine's; empty leaves the name in the cluster to us.
 	Name string `json:"name,omitempty"`
+	// Address is where it is reached; empty where its name says so.
+	Address string `json:"address,omitempty" maxLength:"253"`
 }
 
 // RefuseHost is why no machine was made.

@@ -69,7 +69,7 @@ func arrangeHost(row cluster.ElasticHost, h *Host) (Step, bool) {
 }
 
 func machineOf(row cluster.ElasticHost) Machine {
-	return Machine{Name: row.Name, Template: row.Template, Capacity: row.Capacity}
+	return Machine{Name: row.Name, Address: row.Address, Template: row.Template, Capacity: row.Capacity}
 }
 
 // placeholders answers what is to be done so that each template has one like it.

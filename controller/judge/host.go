@@ -65,7 +65,7 @@ func (b HostBooks) change(w api.WriteHost, now cluster.Time) ledger.HostChange {
 	case w.Intend != nil:
 		return b.intend(*w.Intend)
 	case w.Expect != nil:
-		return ledger.ExpectHost{Instance: w.Expect.Instance, Name: b.Name}
+		return ledger.ExpectHost{Instance: w.Expect.Instance, Name: b.Name, Address: w.Expect.Address}
 	case w.Refuse != nil:
 		return ledger.RefuseHost{Why: w.Refuse.Why}
 	case w.Lapse != nil:
