@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"xce.internal/elastic/cluster/plain"
+	harmless "xce.internal/elastic/cluster/plain"
 	"xce.internal/elastic/controller/backend"
 )
 
@@ -85,7 +85,7 @@ func commandLine(name string, args []string) string {
 		if len(a) > longestTold {
 			a = a[:longestTold] + "..."
 		}
-		words = append(words, plain.Line(a))
+		words = append(words, harmless.Line(a))
 	}
 	return strings.Join(words, " ")
 }
