@@ -54,7 +54,7 @@ func TestASlurmThatDoesNotAnswerIsSaidToBeSo(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("XCE_CONFIG", "")
 	for _, command := range []string{"check", "import"} {
-		refuses(t, append([]string{"slurm", command}, program(t, "scontrol", "echo slurm_load_ctl_conf error: Unable to contact slurm controller >&2; exit 1\n")...), "outcome unknown: .*Unable to contact slurm controller")
+		refuses(t, append([]string{"slurm", command}, program(t, "scontrol", "echo slurm_load_ctl_conf error: Unable to contact slurm controller >&2; exit 1\n")...), "outcome unknown: .*Unable to contact slurm controller; see whether slurmctld and munge run")
 		refuses(t, []string{"slurm", command, "--conf", "/nowhere"}, "^find Slurm's configuration: stat /nowhere")
 	}
 }
