@@ -1,9 +1,11 @@
 package slurm
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -64,6 +66,52 @@ type HostOptions struct {
 	// the node sets of partitions take it.
 	Features []string
 	Gres     map[string]int64
+}
+
+// oneLicence is the name of one licence, with the server of a remote one; Slurm takes lists with counts too.
+var oneLicence = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./+-]*(@[A-Za-z0-9_.-]+)?$`)
+
+// Check answers what is wrong with the options, all of it.
+func (o Options) Check() error {
+	var wrong []error
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("slurm."+format, args...)) }
+	of := map[string]string{}
+	for _, resource := range slices.Sorted(maps.Keys(o.Licences)) {
+		licence := o.Licences[resource]
+		if !oneLicence.MatchString(licence) {
+			say("licences.%s: %q is no name of a licence, as in vcs or vcs@pool", resource, licence)
+		} else if other, taken := of[licence]; taken {
+			say("licences.%s: %s is the licence of %s already; give each shared resource one of its own", resource, licence, other)
+		}
+		of[licence] = resource
+	}
+	if o.Reservation != "" && !oneHost.MatchString(o.Reservation) {
+		say("reservation: %q cannot begin a name; use letters, digits and . _ -", o.Reservation)
+	}
+	if o.ReservationUser != "" && !oneHost.MatchString(o.ReservationUser) {
+		say("reservation_user: %q is no user", o.ReservationUser)
+	}
+	templates := map[string]string{}
+	for _, template := range slices.Sorted(maps.Keys(o.Hosts)) {
+		h := o.Hosts[template]
+		names, err := hosts(h.Nodes)
+		declared := h.Kind == Cloud || h.Kind == Future
+		switch {
+		case err != nil:
+			say("hosts.%s.nodes: %w", template, err)
+		case !declared && h.Kind != Dynamic && h.Kind != "":
+			say("hosts.%s.kind: %q is none of %s, %s and %s", template, h.Kind, Dynamic, Cloud, Future)
+		case declared != (len(names) > 0):
+			say("hosts.%s.nodes: the hosts of kind %s and %s are named here, and no others; found %q", template, Cloud, Future, h.Nodes)
+		}
+		for _, name := range names {
+			if other, taken := templates[name]; taken {
+				say("hosts.%s.nodes: %s is of template %s already", template, name, other)
+			}
+			templates[name] = template
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 // kindOf answers how Slurm knows a host of slurm.conf that is ours; "" where it is not ours.

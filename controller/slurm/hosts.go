@@ -276,6 +276,8 @@ func awaitCloud(n *Node, m backend.Machine) ([]string, error) {
 		return append(update, "state=resume"), nil
 	case n.has("POWERED_DOWN") && !n.has("DRAIN"):
 		return append(update, "state=drain", "reason="+ourReason+"not here yet"), nil
+	case n.has("POWERED_DOWN") && !n.drainedByUs():
+		return nil, fmt.Errorf("host %s was drained by someone else: %s; undrain it, or take it out of the template's nodes", m.Name, n.Reason)
 	case n.has("POWERED_DOWN") && !n.has("POWER_UP", "POWERING_UP"):
 		return append(update, "state=power_up"), nil
 	case m.Address != "" && n.Address != m.Address:
@@ -296,7 +298,7 @@ func awaitFuture(n *Node, m backend.Machine) ([]string, error) {
 }
 
 func drain(n *Node, why string) []string {
-	if n == nil || n.has("DRAIN") {
+	if n == nil || n.has("DRAIN") && n.Reason != "" {
 		return nil
 	}
 	return []string{"update", "nodename=" + n.Name, "state=drain", "reason=" + ourReason + plain(why)}

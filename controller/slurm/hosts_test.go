@@ -60,8 +60,9 @@ func TestPlansForHosts(t *testing.T) {
 			return declare(nil, backend.Machine{Name: "h1"}, HostOptions{})
 		}, "!make no host"},
 
-		"cloud away":          {func() ([]string, error) { return awaitCloud(nodeIn("IDLE+CLOUD+POWERED_DOWN", ""), ofH1) }, "update nodename=h1 state=drain reason=xce: not here yet"},
-		"cloud away, drained": {func() ([]string, error) { return awaitCloud(nodeIn("IDLE+CLOUD+DRAIN+POWERED_DOWN", "xce: x"), ofH1) }, "update nodename=h1 state=power_up"},
+		"cloud away":                    {func() ([]string, error) { return awaitCloud(nodeIn("IDLE+CLOUD+POWERED_DOWN", ""), ofH1) }, "update nodename=h1 state=drain reason=xce: not here yet"},
+		"cloud away, drained":           {func() ([]string, error) { return awaitCloud(nodeIn("IDLE+CLOUD+DRAIN+POWERED_DOWN", "xce: x"), ofH1) }, "update nodename=h1 state=power_up"},
+		"cloud away, drained by others": {func() ([]string, error) { return awaitCloud(nodeIn("IDLE+CLOUD+DRAIN+POWERED_DOWN", "bad fan"), ofH1) }, "!drained by someone else: bad fan"},
 		"cloud, asked to power up": {func() ([]string, error) {
 			return awaitCloud(nodeIn("IDLE+CLOUD+DRAIN+POWER_UP+POWERED_DOWN", "xce: x"), ofH1)
 		}, ""},
@@ -91,6 +92,7 @@ func TestPlansForHosts(t *testing.T) {
 		"drain absent":        {func() ([]string, error) { return drain(nil, "x"), nil }, ""},
 
 		"open":                {func() ([]string, error) { return open(nodeIn("MIXED+DRAIN", "xce: y"), "h1") }, "update nodename=h1 state=undrain"},
+		"open one that came":  {func() ([]string, error) { return open(nodeIn("IDLE+CLOUD+DRAIN", ""), "h1") }, "update nodename=h1 state=undrain"},
 		"open one down":       {func() ([]string, error) { return open(nodeIn("DOWN+DRAIN", "xce: y"), "h1") }, "update nodename=h1 state=resume"},
 		"open what is open":   {func() ([]string, error) { return open(nodeIn("IDLE", ""), "h1") }, ""},
 		"open what others do": {func() ([]string, error) { return open(nodeIn("IDLE+DRAIN", "bad fan"), "h1") }, ""},

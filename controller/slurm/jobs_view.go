@@ -37,6 +37,7 @@ type translator struct {
 	begun       map[Key]bool      // heterogeneous jobs of which a component runs
 	constraints map[constraintKey]judged
 	foreign     map[string]int64 // jobs that wait with a need for a licence that is no shared resource
+	names       []string         // of one job's licences
 }
 
 type constraintKey struct {
@@ -217,7 +218,9 @@ func (t *translator) tokens(j *Job) (tokens map[string]int64, alternatives []map
 	}
 	waits := !holdsHosts[j.State]
 	elsewhere := false
-	for _, name := range slices.Sorted(maps.Keys(j.Licences)) {
+	t.names = slices.AppendSeq(t.names[:0], maps.Keys(j.Licences))
+	slices.Sort(t.names)
+	for _, name := range t.names {
 		units := j.Licences[name]
 		our, isOurs := t.ours[name]
 		switch {

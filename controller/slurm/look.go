@@ -79,18 +79,10 @@ func (b *Backend) view(r reading) backend.View {
 	return v
 }
 
-// placeholderFeature begins the feature of a node that stands for a template; the
-// template's name follows.
-const placeholderFeature = "placeholder:"
-
-// placeholder answers the template that a node stands for.
-func (n Node) placeholder() (template string, is bool) {
-	for _, f := range n.Features {
-		if template, is = strings.CutPrefix(f, placeholderFeature); is {
-			return template, n.has("FUTURE")
-		}
-	}
-	return "", false
+// standsFor answers the template that a node stands for.
+func standsFor(n *Node) (template string, is bool) {
+	template, is = strings.CutPrefix(n.Name, PlaceholderName(""))
+	return template, is && template != "" && isPlaceholder(n)
 }
 
 // hostsOf answers the hosts, and those that only stand for a template.
@@ -103,9 +95,10 @@ func hostsOf(nodes []Node, jobs []Job) ([]backend.Host, map[string]backend.Host)
 	}
 	hosts := make([]backend.Host, 0, len(nodes))
 	placeholders := map[string]backend.Host{}
-	for _, n := range nodes {
-		h := hostOf(n)
-		if template, is := n.placeholder(); is {
+	for i := range nodes {
+		n := &nodes[i]
+		h := hostOf(*n)
+		if template, is := standsFor(n); is {
 			placeholders[template] = h
 			continue
 		}

@@ -45,7 +45,9 @@ func TestHosts(t *testing.T) {
 	nodes := []Node{
 		{Name: "n2", CPUs: 4, Base: "IDLE", Booted: 1},
 		{Name: "n1", CPUs: 4, Base: "MIXED", Booted: 1, AllocatedCPUs: 2},
-		{Name: "ph1", CPUs: 64, Base: "FUTURE", Features: []string{"dyn", "placeholder:large"}},
+		{Name: "xce-large", CPUs: 64, Base: "FUTURE", Flags: []string{"DYNAMIC_NORM"}},
+		{Name: "xce-old", CPUs: 64, Base: "FUTURE"},
+		{Name: "xce-small-1", CPUs: 2, Base: "IDLE", Booted: 1, Flags: []string{"DYNAMIC_NORM"}},
 		{Name: "f1", CPUs: 4, Base: "FUTURE"},
 	}
 	jobs := []Job{{State: "RUNNING", On: []string{"n1"}}, {State: "COMPLETING", On: []string{"n1", "n2"}}, {State: "PENDING"}}
@@ -54,10 +56,10 @@ func TestHosts(t *testing.T) {
 	for _, h := range hosts {
 		busy[h.Name] = h.Busy
 	}
-	if want := map[string]int64{"f1": 0, "n1": 2, "n2": 1}; !reflect.DeepEqual(busy, want) || hosts[0].Name != "f1" {
+	if want := map[string]int64{"f1": 0, "n1": 2, "n2": 1, "xce-old": 0, "xce-small-1": 0}; !reflect.DeepEqual(busy, want) || hosts[0].Name != "f1" {
 		t.Errorf("busy %v, want %v", busy, want)
 	}
-	if p := placeholders["large"]; len(placeholders) != 1 || p.Name != "ph1" || p.CPUs != 64 {
+	if p := placeholders["large"]; len(placeholders) != 1 || p.Name != "xce-large" || p.CPUs != 64 {
 		t.Errorf("placeholders %+v", placeholders)
 	}
 }

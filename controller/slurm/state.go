@@ -23,8 +23,12 @@ func (n Node) state() string { return strings.Join(append([]string{n.Base}, n.Fl
 // dynamic tells whether a node was made at run time: no configuration names it.
 func (n Node) dynamic() bool { return n.has("DYNAMIC_NORM", "DYNAMIC_FUTURE") }
 
-// drainedByUs tells whether a node takes no jobs since we said so.
-func (n Node) drainedByUs() bool { return n.has("DRAIN") && strings.HasPrefix(n.Reason, ourReason) }
+// drainedByUs tells whether a node takes no jobs since we said so. When a powered up one with State=CLOUD registers,
+// Slurm keeps the drain and forgets the reason, which nobody can leave out who drains one.
+func (n Node) drainedByUs() bool {
+	forgotten := n.Reason == "" && n.has("CLOUD") && !n.dynamic()
+	return n.has("DRAIN") && (forgotten || strings.HasPrefix(n.Reason, ourReason))
+}
 
 // busy tells whether jobs are on a node, those that are just ending among them.
 func (n Node) busy() bool {
@@ -80,7 +84,7 @@ func standing(n Node) (backend.HostState, string) {
 	case n.has("REBOOT", "REBOOT_ISSUED", "REBOOT_REQUESTED"):
 		return backend.HostClosed, "it is being restarted"
 	case n.drainedByUs():
-		return backend.HostClosed, "we drained it: " + strings.TrimPrefix(n.Reason, ourReason)
+		return backend.HostClosed, strings.TrimSuffix("we drained it: "+strings.TrimPrefix(n.Reason, ourReason), ": ")
 	case n.has("DRAIN", "FAIL"):
 		return backend.HostClosed, because(n, "someone drained it")
 	case n.has("MAINTENANCE", "MAINT"):

@@ -3,7 +3,9 @@ package slurm
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -119,6 +121,47 @@ func TestRealWithhold(t *testing.T) {
 	if got := reserved(); got != "04" {
 		t.Errorf("reserved are %s", got)
 	}
+}
+
+// Two controllers that do not know of each other change two licences at once.
+func TestRealLicencesAreApart(t *testing.T) {
+	r := startSlurm(t, oneNode)
+	var both sync.WaitGroup
+	for resource, total := range map[string]int64{"vcs": 10, "sim": 4} {
+		b := r.backend(nil)
+		both.Go(func() {
+			for n := range int64(20) {
+				withhold(t, b, resource, n%total, backend.Resource{Ceiling: total, Withheld: total - n%total})
+			}
+		})
+	}
+	both.Wait()
+	withhold(t, r.backend(nil), "vcs", 9, backend.Resource{Ceiling: 10, Withheld: 1})
+	withhold(t, r.backend(nil), "sim", 3, backend.Resource{Ceiling: 4, Withheld: 1})
+}
+
+// A total that falls below what is kept back takes the reservation with it, and a crash
+// brings an older one back: each is put right.
+func TestRealReservationIsLost(t *testing.T) {
+	r := startSlurm(t, oneNode)
+	b := r.backend(nil)
+	withhold(t, b, "vcs", 4, backend.Resource{Ceiling: 10, Withheld: 6})
+	conf, err := os.ReadFile(r.commands.Conf)
+	must(t, err)
+	r.write("slurm.conf", strings.Replace(string(conf), "foo:10", "foo:5", 1), 0o644)
+	r.scontrol("reconfigure")
+	r.until("the total is 5", func() bool {
+		all, err := r.commands.Licences(context.Background())
+		return err == nil && all["foo"].Total == 5
+	})
+	if all, err := r.commands.Reservations(context.Background()); err != nil || len(all) != 0 {
+		t.Errorf("the reservation outlives its licences: %v, %v", all, err)
+	}
+	withhold(t, b, "vcs", 4, backend.Resource{Ceiling: 5, Withheld: 1})
+	withhold(t, b, "vcs", 0, backend.Resource{Ceiling: 5, Withheld: 5})
+	r.end("slurmctld", syscall.SIGKILL)
+	r.controller()
+	withhold(t, b, "vcs", 0, backend.Resource{Ceiling: 5, Withheld: 5})
 }
 
 func TestRealWithholdRefuses(t *testing.T) {
