@@ -109,6 +109,11 @@ var printed = map[string]func(text string) (any, func(*table)){
 		v := filled[replay.Report](text)
 		return v, func(t *table) { replayTable(t, &v) }
 	},
+	"slurm check": func(text string) (any, func(*table)) {
+		v := filled[slurmChecked](text)
+		v.Lines[0].Command, v.Lines[1].Restart = false, false
+		return v, func(t *table) { slurmTable(t, v) }
+	},
 	"trace": func(text string) (any, func(*table)) {
 		v := filled[trace.Summary](text)
 		return v, func(t *table) { summaryTable(t, v); repairTable(t, v.Repairs) }

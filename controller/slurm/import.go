@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"xce.internal/elastic/cluster"
-	"xce.internal/elastic/cluster/plain"
+	harmless "xce.internal/elastic/cluster/plain"
 )
 
 // ClusterFile writes a cluster file of what Slurm has: the live configuration, and
@@ -36,7 +36,7 @@ func (f *clusterFile) line(format string, args ...any) { fmt.Fprintf(&f.text, fo
 
 // note writes a comment, whatever others wrote in it.
 func (f *clusterFile) note(indent, format string, args ...any) {
-	f.line("%s", indent+"# "+plain.Line(fmt.Sprintf(format, args...)))
+	f.line("%s", indent+"# "+harmless.Line(fmt.Sprintf(format, args...)))
 }
 
 func (f *clusterFile) head() {
@@ -385,7 +385,7 @@ func scalar(text string) string {
 	if simple {
 		return text
 	}
-	return `"` + plain.EscapeYAML(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)) + `"`
+	return `"` + harmless.EscapeYAML(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)) + `"`
 }
 
 // yamlWords are no texts to YAML, in one of its versions.
