@@ -35,10 +35,10 @@ func (c trapped) does(name string, args ...string) string {
 	return out
 }
 
-// fails runs one that does not, and says why.
+// fails runs one that does not, and says why: sacctmgr on standard output, the others on standard error.
 func (c trapped) fails(says, name string, args ...string) {
 	c.Helper()
-	if out, err := c.Run(c.T.Context(), name, args...); err == nil || !strings.Contains(err.Error(), says) {
+	if out, err := c.Run(c.T.Context(), name, args...); err == nil || !strings.Contains(out+err.Error(), says) {
 		c.Errorf("%s %q: %q, %v, want one that says %q", name, args, out, err, says)
 	}
 }
@@ -222,6 +222,25 @@ var traps = []trap{
 		if c.drained("n3") {
 			c.Error("n3 is drained")
 		}
+	}},
+	{"a node that is drained as soon as it is made gets no job before it is there", false, func(c trapped) {
+		c.does("scontrol", "create", "nodename=d5", "CPUs=64", "RealMemory=4000", "NodeAddr=127.0.3.13", "NodeHostname=d5", "State=CLOUD")
+		c.does("scontrol", "update", "nodename=d5", "state=drain", "reason=joining")
+		id := c.job("sleep 600", "-c", "8")
+		c.stays(id, "PENDING")
+		if err := c.BootDynamic("d5", "127.0.3.13", "CPUs=64 RealMemory=4000"); err != nil {
+			c.Fatal(err)
+		}
+		c.until("d5 is there", func() bool { return !slices.Contains(c.NodeState(c.T.Context(), "d5"), "POWERED_DOWN") })
+		c.stays(id, "PENDING")
+		c.does("scontrol", "update", "nodename=d5", "state=undrain")
+		c.becomes(id, "RUNNING")
+		c.does("scancel", id)
+		c.until("d5 can be deleted", func() bool {
+			_, err := c.Run(c.T.Context(), "scontrol", "delete", "nodename=d5")
+			return err == nil
+		})
+		c.KillNode("d5")
 	}},
 	{"a drained node keeps its job and gets no other", false, func(c trapped) {
 		on := c.job("sleep 600", "-w", "n3")
