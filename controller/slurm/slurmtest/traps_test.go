@@ -453,6 +453,7 @@ func (c trapped) setLicences(licences string) {
 }
 
 func TestTraps(t *testing.T) {
+	t.Parallel()
 	c := New(t, Options{Nodes: 3, Future: 1, Licences: map[string]int64{"foo": 10, "sim": 4}})
 	for i, trap := range traps {
 		t.Run(strconv.Itoa(i+1)+" "+trap.name, func(t *testing.T) {
