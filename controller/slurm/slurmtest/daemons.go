@@ -71,7 +71,7 @@ func (c *Cluster) tail(name string) string {
 	text, _ := os.ReadFile(c.path("log", name+".out"))
 	more, _ := os.ReadFile(c.path("log", name+".log"))
 	lines := strings.Split(strings.TrimSpace(string(text)+string(more)), "\n")
-	return strings.Join(lines[max(0, len(lines)-5):], " | ")
+	return strings.Join(lines[max(0, len(lines)-10):], " | ")
 }
 
 func (c *Cluster) startMunge(ctx context.Context) error {

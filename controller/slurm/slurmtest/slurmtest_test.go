@@ -60,6 +60,7 @@ func (c *Cluster) runOnDynamic(ctx context.Context, name string) error {
 }
 
 func TestClusterOfEveryKindOfNode(t *testing.T) {
+	t.Parallel()
 	c := New(t, Options{Nodes: 2, Future: 1, Cloud: 1, Licences: map[string]int64{"foo": 10}})
 	if err := c.runOnDynamic(t.Context(), "d1"); err != nil {
 		t.Fatal(err)
@@ -88,6 +89,7 @@ func TestClusterOfEveryKindOfNode(t *testing.T) {
 }
 
 func TestTwoClustersSideBySide(t *testing.T) {
+	t.Parallel()
 	one, two := New(t, Options{Nodes: 1}), New(t, Options{Nodes: 1})
 	if err := two.Stop(); err != nil {
 		t.Fatal(err)
@@ -98,6 +100,7 @@ func TestTwoClustersSideBySide(t *testing.T) {
 }
 
 func TestNodeThatIsKilledLeavesNothing(t *testing.T) {
+	t.Parallel()
 	c := New(t, Options{Nodes: 1})
 	if err := c.runOnDynamic(t.Context(), "d1"); err != nil {
 		t.Fatal(err)
@@ -109,6 +112,7 @@ func TestNodeThatIsKilledLeavesNothing(t *testing.T) {
 }
 
 func TestStateOutlivesTheCluster(t *testing.T) {
+	t.Parallel()
 	Need(t)
 	folder := shortFolder(t)
 	c := New(t, Options{Folder: folder, Nodes: 1})
@@ -126,6 +130,7 @@ func TestStateOutlivesTheCluster(t *testing.T) {
 }
 
 func TestControllerThatDiesComesBack(t *testing.T) {
+	t.Parallel()
 	c := New(t, Options{Nodes: 1})
 	c.KillController()
 	if len(c.named("slurmctld")) > 0 {
@@ -150,6 +155,7 @@ func TestControllerThatDiesComesBack(t *testing.T) {
 }
 
 func TestWrongOptionsAreRefused(t *testing.T) {
+	t.Parallel()
 	Need(t)
 	if _, err := Start(t.Context(), Options{Folder: "/tmp/" + strings.Repeat("x", longest)}); err == nil || !strings.Contains(err.Error(), "shorter") {
 		t.Errorf("a long folder: %v", err)
@@ -161,6 +167,7 @@ func TestWrongOptionsAreRefused(t *testing.T) {
 
 // TestKilledStarterLeavesNothing: neither as root nor as someone else, where that can be tried.
 func TestKilledStarterLeavesNothing(t *testing.T) {
+	t.Parallel()
 	Need(t)
 	people := map[string]*syscall.Credential{"as we are": nil}
 	if os.Getuid() == 0 {
