@@ -46,7 +46,7 @@ func (w *work) leftOvers(rows []cluster.ElasticHost, steps *[]backend.Step) erro
 		open[row.Name] = true
 	}
 	for _, h := range w.reading.View.Hosts {
-		if !h.Removable || open[h.Name] || h.State == backend.HostAwaited && h.Drained {
+		if open[h.Name] || !h.Removable && (!h.Ours || h.Drained || h.State == backend.HostAwaited) {
 			continue
 		}
 		row, was, err := w.ElasticHostNamed(h.Name)

@@ -71,7 +71,7 @@ func answers(h *backend.Host) bool {
 func (s *Service) mirrorOwned(w *work, known map[string]store.Host, host *backend.Host) error {
 	old, here := known[host.Name]
 	if !here {
-		if host.State == backend.HostAwaited || host.State == backend.HostRemoving {
+		if host.Ours || host.State == backend.HostAwaited || host.State == backend.HostRemoving {
 			return nil
 		}
 		if _, was, err := w.ElasticHostNamed(host.Name); err != nil || was {

@@ -25,6 +25,7 @@ import (
 	"xce.internal/elastic/controller/api"
 	"xce.internal/elastic/controller/pki"
 	"xce.internal/elastic/controller/record"
+	"xce.internal/elastic/controller/slurm"
 	"xce.internal/elastic/controller/store"
 	"xce.internal/elastic/providers"
 	"xce.internal/elastic/providers/hostfactory"
@@ -101,6 +102,11 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 		defer decisions.Close()
 		settings.Record = decisions
 	}
+	if c.Backend == config.BackendSlurm {
+		if settings.Backend, err = slurmBackend(c, log); err != nil {
+			return err
+		}
+	}
 	service, err := controller.NewService(ctx, settings, st, clock, log)
 	if err != nil {
 		return err
@@ -121,6 +127,30 @@ func runController(ctx context.Context, c *config.Config, log *slog.Logger) (err
 	stop()
 	works.Wait()
 	return err
+}
+
+// slurmBackend answers the Slurm backend. Its commands read a copy of Slurm's configuration in a
+// folder of this process, since they must not wait for a slurmctld that is down for as long as daemons do.
+func slurmBackend(c *config.Config, log *slog.Logger) (controller.Backend, error) {
+	if _, err := os.Stat(c.Slurm.Conf); err != nil {
+		return nil, fmt.Errorf("slurm.conf: %w; name Slurm's configuration file", err)
+	}
+	conf := filepath.Join(c.Slurm.Folder, filepath.Base(c.Slurm.Conf))
+	prepare := func() error {
+		if err := slurm.WriteClientConf(c.Slurm.Conf, conf, c.Slurm.MessageTimeout.Std()); err != nil {
+			return fmt.Errorf("slurm.conf: %w", err)
+		}
+		return nil
+	}
+	if err := prepare(); err != nil {
+		return nil, err
+	}
+	options := c.SlurmOptions(conf)
+	options.Prepare, options.Log = prepare, log
+	if err := options.Check(); err != nil {
+		return nil, err
+	}
+	return slurm.New(options), nil
 }
 
 // controllerName answers this controller's name among several.

@@ -61,7 +61,8 @@ type Host struct {
 	// Drained tells that it takes no new jobs since we said so.
 	Drained bool
 	// Removable tells that it is one that we may take out: never one that someone wrote into the scheduler's configuration.
-	Removable bool
+	// Ours tells that it is one of those all the same, and a template's.
+	Removable, Ours bool
 	// Busy is how many jobs are on it, those that are just ending among them.
 	Busy int64
 }

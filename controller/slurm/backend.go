@@ -27,6 +27,9 @@ const (
 // Options say how a cluster is scheduled by Slurm.
 type Options struct {
 	Commands Commands
+	// Prepare brings up to date what the commands read of Slurm's configuration; it is called before
+	// each look. Nil where nothing is to be done.
+	Prepare func() error
 	// Licences are Slurm's names of the shared resources, by our name of each.
 	Licences map[string]string
 	// Reservation begins the names of the reservations that keep tokens back, one for each licence; empty is [DefaultReservation].

@@ -61,6 +61,9 @@ func WriteClientConf(from, to string, messageTimeout time.Duration) error {
 	if err := link(filepath.Dir(from), filepath.Dir(to), filepath.Base(from), filepath.Base(to)); err != nil {
 		return err
 	}
+	if old, err := os.ReadFile(to); err == nil && string(old) == c.text.String() {
+		return nil
+	}
 	if err := private.Replace(to, []byte(c.text.String())); err != nil {
 		return fmt.Errorf("write the copy of Slurm's configuration: %w", err)
 	}

@@ -22,6 +22,7 @@ const (
 	DefaultLimit = 5 * time.Second
 	mostOutput   = 256 << 20 // bytes
 	mostErrors   = 64 << 10  // bytes
+	mostSaid     = 1 << 10   // bytes
 	// pipesWithin is how long the pipes of one that was ended may stay open.
 	pipesWithin = time.Second
 )
@@ -70,7 +71,8 @@ func (c Commands) Run(ctx context.Context, name string, args ...string) ([]byte,
 	case err == nil:
 		return stdout.text.Bytes(), nil
 	case errors.As(err, &exit):
-		return nil, classify(what, stderr.text.String())
+		// sacctmgr says on its output what it refuses.
+		return nil, classify(what, stderr.text.String()+" "+lastWords(stdout.text.Bytes()))
 	}
 	return nil, fmt.Errorf("%s: %w", what, err)
 }
@@ -149,6 +151,9 @@ var says = []struct {
 	{"Access/permission denied", Forbidden},
 	{"Nothing new added", Exists},
 }
+
+// lastWords answers the end of what a command printed.
+func lastWords(text []byte) string { return string(text[max(0, len(text)-mostSaid):]) }
 
 func classify(what, stderr string) error {
 	text := strings.Join(strings.Fields(stderr), " ")

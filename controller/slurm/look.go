@@ -24,6 +24,11 @@ type reading struct {
 // Look reads what Slurm has. Where that must not be acted upon the error is a
 // [*backend.NotYet], and where Slurm did not answer a [*backend.Unknown].
 func (b *Backend) Look(ctx context.Context) (backend.View, error) {
+	if b.Prepare != nil {
+		if err := b.Prepare(); err != nil {
+			return backend.View{}, fmt.Errorf("look at Slurm: %w", err)
+		}
+	}
 	r, err := b.read(ctx)
 	if err != nil {
 		return backend.View{}, fmt.Errorf("look at Slurm: %w", err)
@@ -87,18 +92,22 @@ func standsFor(n *Node) (template string, is bool) {
 	return template, is && template != "" && isPlaceholder(n)
 }
 
-// standIns adds, for each template of which the hosts are in slurm.conf, one of them as
-// what stands for the template.
+// standIns marks the hosts of slurm.conf that are a template's; the first of them
+// stands for the template.
 func (b *Backend) standIns(v backend.View) {
 	for template, o := range b.Hosts {
 		names, err := hosts(o.Nodes)
 		if err != nil || o.Kind != Cloud && o.Kind != Future {
 			continue
 		}
-		for _, h := range v.Hosts {
-			if slices.Contains(names, h.Name) {
-				v.Placeholders[template] = h
-				break
+		for i := range v.Hosts {
+			h := &v.Hosts[i]
+			if !slices.Contains(names, h.Name) {
+				continue
+			}
+			h.Ours = true
+			if _, stands := v.Placeholders[template]; !stands {
+				v.Placeholders[template] = *h
 			}
 		}
 	}

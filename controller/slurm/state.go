@@ -26,7 +26,7 @@ func (n Node) dynamic() bool { return n.has("DYNAMIC_NORM", "DYNAMIC_FUTURE") }
 // drainedByUs tells whether a node takes no jobs since we said so. When a powered up one with State=CLOUD registers,
 // Slurm keeps the drain and forgets the reason, which nobody can leave out who drains one.
 func (n Node) drainedByUs() bool {
-	forgotten := n.Reason == "" && n.has("CLOUD") && !n.dynamic()
+	forgotten := n.Reason == "" && n.has("CLOUD")
 	return n.has("DRAIN") && (forgotten || strings.HasPrefix(n.Reason, ourReason))
 }
 

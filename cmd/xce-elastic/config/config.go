@@ -166,7 +166,7 @@ var defaults = map[string]any{
 	"simulation.steps.controller": "20ms", "simulation.steps.news": "50ms", "simulation.steps.stop": "1s",
 	"agent.host": "", "agent.cpus": 0, "agent.memory_mb": 0, "agent.folder": "agent",
 	"log.level": "info", "log.format": "text",
-	"backend": BackendBuiltin, "slurm.conf": "", "slurm.commands": "", "slurm.command_limit": "5s", "slurm.message_timeout": "2s",
+	"backend": BackendBuiltin, "slurm.conf": "", "slurm.commands": "", "slurm.folder": "slurm", "slurm.command_limit": "5s", "slurm.message_timeout": "2s",
 	"slurm.reservation": slurm.DefaultReservation, "slurm.grace": slurm.DefaultGrace.String(), "slurm.foreign_changes": RepairChanges, "slurm.nodes": DynamicNodes,
 }
 

@@ -36,6 +36,8 @@ type Slurm struct {
 	// Conf is Slurm's configuration file, and Commands the folder of its programs; empty where they are on PATH.
 	Conf     string `json:"conf"`
 	Commands string `json:"commands"`
+	// Folder is where we keep a copy of Slurm's configuration for commands.
+	Folder string `json:"folder"`
 	// CommandLimit is how long one command may take, MessageTimeout how long Slurm's own wait for an answer.
 	CommandLimit   cluster.Duration `json:"command_limit"`
 	MessageTimeout cluster.Duration `json:"message_timeout"`
@@ -74,6 +76,7 @@ func (s *Slurm) complete(base string) {
 		s.Conf = cmp.Or(os.Getenv("SLURM_CONF"), slurmConf)
 	}
 	s.Conf = resolve(base, s.Conf)
+	s.Folder = resolve(base, s.Folder)
 	if s.Commands != "" {
 		s.Commands = resolve(base, s.Commands)
 	}
@@ -259,4 +262,22 @@ func gres(text string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(parts, func(p string) bool { return p == "" || strings.ContainsFunc(p, notInLicence) })
+}
+
+// SlurmOptions answers what the Slurm backend needs; its commands read the configuration of Slurm in conf.
+func (c *Config) SlurmOptions(conf string) slurm.Options {
+	o := slurm.Options{
+		Commands: slurm.Commands{Conf: conf, Folder: c.Slurm.Commands, Limit: c.Slurm.CommandLimit.Std()},
+		Licences: c.LicenceNames(), Reservation: c.Slurm.Reservation, Grace: c.Slurm.Grace,
+		Respect: c.Slurm.ForeignChanges == RespectChanges, Hosts: map[string]slurm.HostOptions{},
+	}
+	for _, t := range c.Slurm.Templates {
+		h := slurm.HostOptions{Kind: slurm.HostKind(t.Kind), Nodes: t.Nodes, Features: t.Features, Gres: map[string]int64{}}
+		for _, line := range t.Gres {
+			i := strings.LastIndex(line, ":")
+			h.Gres[line[:i]], _ = strconv.ParseInt(line[i+1:], 10, 64) // validated
+		}
+		o.Hosts[t.Template] = h
+	}
+	return o
 }
