@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -61,6 +62,10 @@ type example struct {
 	Hosts []string
 	// Server are further flags of the Temporal server.
 	Server []string
+	// Values are further ones of the cluster file.
+	Values map[string]string
+	// Elsewhere tells that another scheduler has the hosts, so that no agent runs.
+	Elsewhere bool
 }
 
 //go:embed cluster.yaml
@@ -338,9 +343,11 @@ func (f *farm) writeConfig(context.Context) error {
 		return fmt.Errorf("write the cluster file: %w", err)
 	}
 	defer file.Close()
-	return template.Must(template.New(configName).Parse(f.Cluster)).Execute(file, map[string]string{
+	values := map[string]string{
 		"Pool": pool, "Local": local, "Program": f.Program, "Folder": f.Folder, "Controller": f.address, "Temporal": f.temporal, "Namespace": f.Temporal.Namespace, "Policy": f.Policy,
-	})
+	}
+	maps.Copy(values, f.Values)
+	return template.Must(template.New(configName).Parse(f.Cluster)).Execute(file, values)
 }
 
 // freePort answers a loopback address with a port that is free now.
@@ -397,6 +404,9 @@ func (f *farm) startWorker(ctx context.Context) error {
 }
 
 func (f *farm) startAgent(ctx context.Context) error {
+	if f.Elsewhere {
+		return nil
+	}
 	p, err := f.run("agent", f.Program, []string{"agent", "--config", configName}, f.as("node1")...)
 	if err != nil {
 		return err
