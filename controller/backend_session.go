@@ -116,18 +116,19 @@ func (s *Service) mirrorElastic(w *work, row cluster.ElasticHost, host *backend.
 		return nil
 	}
 	s.heardOf(host.Name, w.now)
-	return errors.Join(w.mirrorClosed(row, host), s.mirrorLoad(w, row))
+	return errors.Join(s.mirrorClosed(w, row, host), s.mirrorLoad(w, row))
 }
 
-// mirrorClosed notes why an elastic host takes no new jobs.
-func (w *work) mirrorClosed(row cluster.ElasticHost, host *backend.Host) error {
+// mirrorClosed notes why an elastic host takes no new jobs. One that is closed for a fence that is
+// under way counts as open: where it is wanted meanwhile, it is not idle any more, and the fence leaves it.
+func (s *Service) mirrorClosed(w *work, row cluster.ElasticHost, host *backend.Host) error {
 	old, here, err := w.hostOf(row)
 	if err != nil || !here {
 		return err
 	}
 	next := old
 	next.Host.Capacity, next.Host.Closed = host.Capacity, host.Why
-	if row.Drain != nil {
+	if row.Drain != nil || s.closing.closes(row.Name) {
 		next.Host.Closed = drains(row)
 	}
 	if reflect.DeepEqual(old.Host, next.Host) {

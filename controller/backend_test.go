@@ -356,6 +356,34 @@ func TestAHostThatGetsAJobAtTheLastMomentStaysAndIsOpenedAgain(t *testing.T) {
 	}
 }
 
+func TestSessionsDuringAFenceLeaveTheHostIdle(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	makeHost(w, s)
+	for _, job := range slices.Clone(s.jobs) {
+		s.end(job.ID)
+	}
+	boot(w, s)
+	tick(w, s)
+	w.Clock.Advance(3 * cluster.Hour)
+	tick(w, s)
+	s.lasting = 300 * time.Millisecond
+	sessions := make(chan struct{})
+	s.before = func() { // once it is drained
+		s.before = nil
+		go func() {
+			defer close(sessions)
+			time.Sleep(100 * time.Millisecond)
+			w.Session()
+		}()
+	}
+	row := w.hostWrite(api.WriteHost{Host: made, Step: 3, Fence: true})
+	<-sessions
+	if row.State != cluster.HostLeaving || s.hosts["big-1"] != nil {
+		t.Errorf("the idle host is %s: %v", row.State, s.steps)
+	}
+}
+
 func TestWhatIsLeftOfAHostIsRemovedAndAPlaceholderTooManyDropped(t *testing.T) {
 	t.Parallel()
 	w, s := onSlurm(t)
