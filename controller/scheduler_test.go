@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 // scheduler is a backend that keeps to what is said of backends, in memory: it starts
 // waiting jobs in their order as far as hosts and tokens let it.
 type scheduler struct {
+	mu     sync.Mutex // held by its calls: fences and sessions come at once
 	clock  *controllertest.Clock
 	jobs   []cluster.Job
 	hosts  map[string]*backend.Host
@@ -38,6 +40,8 @@ var _ controller.Backend = (*scheduler)(nil)
 func (s *scheduler) Name() string { return "Slurm" }
 
 func (s *scheduler) Look(context.Context) (backend.View, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.broken != nil {
 		return backend.View{}, s.broken
 	}
@@ -58,6 +62,8 @@ func (s *scheduler) Look(context.Context) (backend.View, error) {
 
 // change is one change from outside, which may fail with an outcome that no one knows.
 func (s *scheduler) change(step string, do func()) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.broken == nil || s.late {
 		s.steps = append(s.steps, step)
 		do()
