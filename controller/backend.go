@@ -196,9 +196,12 @@ func (s *Service) look(ctx context.Context) (*reading, error) {
 func (s *Service) backendSession(ctx context.Context) error {
 	read, err := s.look(ctx)
 	if err != nil {
-		// What the books say needs no reading: a backend that has forgotten what is withheld
-		// must not wait for one.
-		s.settleAllTokens(ctx)
+		var notYet *backend.NotYet
+		if errors.As(err, &notYet) {
+			// What the books say needs no reading: a backend that has just started may have
+			// forgotten what is withheld, and must not wait for one.
+			s.settleAllTokens(ctx)
+		}
 		return err
 	}
 	s.guesses.Check(read.View, guessGrace)
@@ -278,6 +281,15 @@ func (s *Service) hearAnew() {
 	defer s.seenMu.Unlock()
 	clear(s.seen)
 	clear(s.heard)
+}
+
+// mustLead refuses what only the controller does that runs the sessions: it alone knows which
+// fences are under way.
+func (s *Service) mustLead() error {
+	if s.store.Shared() && !s.leads.Load() {
+		return refuse(http.StatusServiceUnavailable, "another controller runs the sessions, and fences; ask that one")
+	}
+	return nil
 }
 
 // scheduledElsewhere refuses what only the builtin backend does.

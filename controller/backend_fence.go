@@ -117,6 +117,9 @@ func (c *closing) opened(host string) {
 
 // fenceLoan fences units of a loan behind the backend.
 func (s *Service) fenceLoan(ctx context.Context, actor string, in judge.LoanWrite) (api.Written, error) {
+	if err := s.mustLead(); err != nil {
+		return api.Written{}, err
+	}
 	end, err := s.closeTokens(ctx, in)
 	if err != nil {
 		return api.Written{}, err
@@ -205,6 +208,9 @@ func (s *Service) recount(ctx context.Context, books *judge.LoanBooks, in judge.
 
 // fenceHost fences a host behind the backend.
 func (s *Service) fenceHost(ctx context.Context, actor string, in api.WriteHost) (api.HostWritten, error) {
+	if err := s.mustLead(); err != nil {
+		return api.HostWritten{}, err
+	}
 	end, err := s.closeHost(ctx, in)
 	if err != nil {
 		return api.HostWritten{}, err

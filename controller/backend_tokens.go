@@ -12,6 +12,9 @@ import (
 // settleSoon has the backend let jobs use what the books say of a resource, now that
 // they have changed. Where that does not come about, the next session sees to it.
 func (s *Service) settleSoon(ctx context.Context, resource string) {
+	if s.mustLead() != nil {
+		return // the one that does has been told
+	}
 	if err := s.settleResource(ctx, resource); err != nil && ctx.Err() == nil {
 		s.log.Debug("the backend's tokens are settled after the next session", "resource", resource, "error", err)
 		s.wantSession()
@@ -78,7 +81,12 @@ func withheldFor(r backend.Resource, total int64) int64 {
 // settleAllTokens has the backend let jobs use just what the books say of each resource.
 func (s *Service) settleAllTokens(ctx context.Context) {
 	for _, r := range s.config.Resources {
-		if err := s.settleResource(ctx, r.Name); err != nil {
+		err := s.settleResource(ctx, r.Name)
+		var unknown *backend.Unknown
+		if errors.As(err, &unknown) {
+			return // it is away, and each call would wait for it
+		}
+		if err != nil {
 			s.log.Debug("the backend's tokens are not settled", "resource", r.Name, "error", err)
 		}
 	}
