@@ -73,6 +73,9 @@ func (s *scheduler) Withhold(_ context.Context, resource string, usable int64) (
 		s.before()
 	}
 	r := s.tokens[resource]
+	if r == nil {
+		return backend.Resource{}, fmt.Errorf("licence %s is not in Slurm", resource)
+	}
 	want := min(max(r.Ceiling-usable, 0), r.Ceiling)
 	if r.Withheld == want && s.broken == nil {
 		return *r, nil
@@ -194,7 +197,7 @@ func (s *scheduler) cycle() {
 func (s *scheduler) start(job *cluster.Job) {
 	for name, n := range job.Tokens {
 		r := s.tokens[name]
-		if r.Ceiling-r.Used-r.Withheld-r.Reserved < n {
+		if r.Ceiling-r.Used-r.Withheld-r.Reserved-r.Elsewhere < n {
 			return
 		}
 	}
