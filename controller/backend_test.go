@@ -182,6 +182,18 @@ func TestMoreUsedThanHadIsShownAndNoneOfItGoesBack(t *testing.T) {
 	}
 }
 
+func TestWhatAReadingWarnsOfIsShownUntilItIsOver(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	for _, warnings := range [][]string{{"Slurm counts 5 tokens of licence vcs as used."}, nil} {
+		s.warnings = warnings
+		w.Session()
+		if got := w.Status().Backend.Warnings; !slices.Equal(got, warnings) {
+			t.Errorf("shown is %q, want %q", got, warnings)
+		}
+	}
+}
+
 // A licence that is gone from the backend is not given back on a count that nobody makes.
 func TestALicenceThatIsGoneIsNotFenced(t *testing.T) {
 	t.Parallel()

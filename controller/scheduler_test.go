@@ -29,6 +29,8 @@ type scheduler struct {
 	// before is called before tokens are withheld or a host is removed: what jobs do at the last moment.
 	before func()
 	steps  []string // changes that were made
+	// warnings are what each reading warns of.
+	warnings []string
 	// lasting is how long it may forget a change.
 	lasting time.Duration
 }
@@ -41,7 +43,7 @@ func (s *scheduler) Look(context.Context) (backend.View, error) {
 	if s.broken != nil {
 		return backend.View{}, s.broken
 	}
-	v := backend.View{At: s.clock.Now(), Jobs: slices.Clone(s.jobs), Resources: map[string]backend.Resource{}, Placeholders: map[string]backend.Host{}}
+	v := backend.View{At: s.clock.Now(), Jobs: slices.Clone(s.jobs), Resources: map[string]backend.Resource{}, Placeholders: map[string]backend.Host{}, Warnings: s.warnings}
 	for name, r := range s.tokens {
 		v.Resources[name] = *r
 	}
