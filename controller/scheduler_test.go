@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 // scheduler is a backend that keeps to what is said of backends, in memory: it starts
 // waiting jobs in their order as far as hosts and tokens let it.
 type scheduler struct {
+	mu     sync.Mutex // a session may be while a fence is
 	clock  *controllertest.Clock
 	jobs   []cluster.Job
 	hosts  map[string]*backend.Host
@@ -43,6 +45,8 @@ func (s *scheduler) Look(context.Context) (backend.View, error) {
 	if s.broken != nil {
 		return backend.View{}, s.broken
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	v := backend.View{At: s.clock.Now(), Jobs: slices.Clone(s.jobs), Resources: map[string]backend.Resource{}, Placeholders: map[string]backend.Host{}, Warnings: s.warnings}
 	for name, r := range s.tokens {
 		v.Resources[name] = *r
@@ -61,8 +65,10 @@ func (s *scheduler) Look(context.Context) (backend.View, error) {
 // change is one change from outside, which may fail with an outcome that no one knows.
 func (s *scheduler) change(step string, do func()) error {
 	if s.broken == nil || s.late {
+		s.mu.Lock()
 		s.steps = append(s.steps, step)
 		do()
+		s.mu.Unlock()
 	}
 	if s.broken != nil {
 		return &backend.Unknown{What: step, Why: s.broken}
@@ -74,18 +80,27 @@ func (s *scheduler) Withhold(_ context.Context, resource string, usable int64) (
 	if s.before != nil {
 		s.before()
 	}
-	r := s.tokens[resource]
-	if r == nil {
+	counted, found := s.counted(resource)
+	if !found {
 		return backend.Resource{}, fmt.Errorf("licence %s is not in Slurm", resource)
 	}
-	want := min(max(r.Ceiling-usable, 0), r.Ceiling)
-	if r.Withheld == want && s.broken == nil {
-		return *r, nil
+	want := min(max(counted.Ceiling-usable, 0), counted.Ceiling)
+	if counted.Withheld == want && s.broken == nil {
+		return counted, nil
 	}
-	err := s.change(fmt.Sprintf("withhold %d %s", want, resource), func() { r.Withheld = want })
-	counted := *r
+	err := s.change(fmt.Sprintf("withhold %d %s", want, resource), func() { s.tokens[resource].Withheld = want })
+	counted, _ = s.counted(resource)
 	counted.Changed = true
 	return counted, err
+}
+
+func (s *scheduler) counted(resource string) (r backend.Resource, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.tokens[resource]; r != nil {
+		return *r, true
+	}
+	return backend.Resource{}, false
 }
 
 func (s *scheduler) Declare(_ context.Context, m backend.Machine) error {
@@ -115,16 +130,23 @@ func (s *scheduler) Open(_ context.Context, host string) error {
 }
 
 func (s *scheduler) Remove(ctx context.Context, host string) (busy bool, err error) {
-	if s.hosts[host] == nil {
+	known, _ := s.standing(host)
+	if !known {
 		return false, nil
 	}
 	if err := s.Drain(ctx, host, "removed"); err != nil {
 		return false, err
 	}
-	if s.busy(host) > 0 {
+	if _, busy := s.standing(host); busy {
 		return true, nil
 	}
 	return false, s.change("remove "+host, func() { delete(s.hosts, host) })
+}
+
+func (s *scheduler) standing(host string) (known, busy bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hosts[host] != nil, s.busy(host) > 0
 }
 
 func (s *scheduler) Requeue(_ context.Context, job int64) error {
