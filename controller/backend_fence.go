@@ -201,7 +201,7 @@ func (w *work) recount(ctx context.Context, s *Service, name string, usable int6
 		return refuse(http.StatusServiceUnavailable, "%s had forgotten what is withheld of %s; ask again", s.config.Backend.Name(), name)
 	}
 	used, _ := w.reading.inUse(name)
-	w.counted = map[string]int64{name: max(used, counted.Used) + counted.Reserved}
+	w.counted = map[string]int64{name: max(used, counted.Used) + counted.Reserved + counted.Elsewhere}
 	return nil
 }
 
