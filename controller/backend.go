@@ -111,10 +111,17 @@ func (w *work) Jobs(states ...cluster.JobState) ([]cluster.Job, error) {
 	if w.reading == nil {
 		return w.Tx.Jobs(states...)
 	}
-	jobs := []cluster.Job{}
-	for _, job := range w.reading.View.Jobs {
-		if len(states) == 0 || slices.Contains(states, job.State) {
-			jobs = append(jobs, job)
+	of := func(job *cluster.Job) bool { return len(states) == 0 || slices.Contains(states, job.State) }
+	count := 0
+	for i := range w.reading.View.Jobs {
+		if of(&w.reading.View.Jobs[i]) {
+			count++
+		}
+	}
+	jobs := make([]cluster.Job, 0, count) // in a long queue, growing it would take most of a session's memory
+	for i := range w.reading.View.Jobs {
+		if job := &w.reading.View.Jobs[i]; of(job) {
+			jobs = append(jobs, *job)
 		}
 	}
 	return jobs, nil

@@ -202,7 +202,7 @@ func (s *Service) recount(ctx context.Context, books *judge.LoanBooks, in judge.
 		s.closing.keeps(name, usable, true, time.Now())
 		return refuse(http.StatusServiceUnavailable, "%s had forgotten what is withheld of %s; ask again", s.config.Backend.Name(), name)
 	}
-	books.InUse = counted.Used + counted.Reserved
+	books.InUse = counted.Used + counted.Reserved + counted.Elsewhere
 	return nil
 }
 

@@ -173,7 +173,7 @@ func (w *work) narrow(in *scheduling.Input) {
 		if !found {
 			continue
 		}
-		r.KeepBack += counted.Reserved
+		r.KeepBack += counted.Reserved + counted.Elsewhere
 		r.Total = min(r.Total, counted.Ceiling)
 	}
 }

@@ -27,13 +27,15 @@ type View struct {
 }
 
 // Resource is how the scheduler counts a shared resource. What jobs can still take
-// is max(0, Ceiling - Used - Withheld - Reserved).
+// is max(0, Ceiling - Used - Withheld - Reserved - Elsewhere).
 type Resource struct {
 	// Ceiling is the fixed total; jobs that ask for more are refused as they are submitted.
 	Ceiling int64
 	Used    int64
 	// Withheld is what we keep from jobs, since it is not had now; Reserved is what others keep back for theirs.
 	Withheld, Reserved int64
+	// Elsewhere is what the scheduler was told to be in use outside of it.
+	Elsewhere int64
 	// Changed tells that it has just been changed to be so.
 	Changed bool
 }

@@ -144,6 +144,8 @@ type Backend struct {
 	one sync.Mutex
 	// ours is what others change is held against.
 	ours changesOfOurs
+	// drifts is how far Slurm's counts of used tokens are from what its jobs ask for.
+	drifts drifts
 	// guard has seen the readings so far, one of which is judged at a time.
 	guard   Guard
 	judging sync.Mutex

@@ -435,7 +435,7 @@ func (c *checker) remote(r WantedResource, name, server string) {
 		}
 		line = fmt.Sprintf("sacctmgr -i add resource name=%s server=%s type=license count=%d cluster=%s %s=100", name, server, r.ceiling(), c.Settings.Cluster, allowed)
 	}
-	c.add(Line{Why: "the total of " + r.Name + " is what is owned and the most that may be borrowed; read it back with `scontrol show licenses`", Line: line, Command: true})
+	c.add(Line{Why: "the total of " + r.Name + " is what is owned and the most that may be borrowed; read it back with `scontrol show licenses`, where only the percentage counts that the cluster is allowed", Line: line, Command: true})
 }
 
 // reservations: those of others count as theirs, and leave less to be kept back.

@@ -68,6 +68,11 @@ func TestWhatSlurmLacksIsSaidWithTheLinesThatMendIt(t *testing.T) {
 		{"a remote one that is too small", nil, Wanted{Reservation: "w", Resources: []WantedResource{{"vcs", "vcs@pool", 8, 2}}}, []string{"MISSING resource vcs the total of licence vcs@pool is 8, not 10"}, []string{
 			"sacctmgr -i modify resource where name=vcs server=pool set count=10", "scontrol create reservation reservationname=w.vcs@pool starttime=now endtime=now+365days users=root flags=LICENSE_ONLY licenses=vcs@pool:2",
 		}},
+		{"a percentage of one, rounded down", func(s *Survey) { s.Licences["vcs@pool"] = Licence{Name: "vcs@pool", Total: 3, Remote: true} }, Wanted{Reservation: "w", Resources: []WantedResource{{"vcs", "vcs@pool", 7, 0}}}, []string{
+			"MISSING resource vcs the total of licence vcs@pool is 3, not 7",
+		}, []string{"sacctmgr -i modify resource where name=vcs server=pool set count=7"}},
+		{"a name in other letters", nil, Wanted{Reservation: "w", Resources: []WantedResource{{"vcs", "VCS@pool", 8, 0}}}, []string{"MISSING resource vcs Slurm has no licence VCS@pool"}, nil},
+		{"a total that is nonsense", func(s *Survey) { s.Licences["foo"] = Licence{Name: "foo", Total: 42949671} }, Wanted{Reservation: "w", Resources: []WantedResource{foo}}, []string{"advice resource foo the total of licence foo is 42949671, not 10"}, nil},
 		{"no remote one, in 22.05", nil, Wanted{Reservation: "w", Resources: []WantedResource{{"x", "x@pool", 8, 0}}}, nil, []string{"sacctmgr -i add resource name=x server=pool type=license count=8 cluster=vcs percentallowed=100"}},
 		{"no remote one, in 23.02", func(s *Survey) { s.Settings.Version = "23.02.1" }, Wanted{Reservation: "w", Resources: []WantedResource{{"x", "x@pool", 8, 0}}}, nil, []string{"sacctmgr -i add resource name=x server=pool type=license count=8 cluster=vcs allowed=100"}},
 

@@ -365,7 +365,7 @@ func rows(separate, arrays int) []byte {
 }
 
 func benchmarkJobs(b *testing.B, text []byte, elements int64) {
-	translation := Translation{Resources: map[string]string{"vcs": "vcs"}, Licences: map[string]Licence{"sim": {Total: 100}}, At: 1796036147_000, Grace: 5000}
+	translation := Translation{Resources: map[string]string{"vcs": "vcs"}, Licences: map[string]Licence{"vcs": {Total: 100}, "sim": {Total: 100}}, At: 1796036147_000, Grace: 5000}
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

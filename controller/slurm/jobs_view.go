@@ -223,7 +223,13 @@ func (t *translator) tokens(j *Job) (tokens map[string]int64, alternatives []map
 	for _, name := range t.names {
 		units := j.Licences[name]
 		our, isOurs := t.ours[name]
+		never := ""
+		if isOurs && waits {
+			never = t.never(name, units)
+		}
 		switch {
+		case never != "":
+			lacking = never
 		case isOurs && j.AnyLicence:
 			alternatives = append(alternatives, map[string]int64{our: units})
 		case isOurs:
@@ -252,6 +258,17 @@ func (t *translator) tokens(j *Job) (tokens map[string]int64, alternatives []map
 		return nil, alternatives, ""
 	}
 	return nil, nil, lacking
+}
+
+// never says why Slurm cannot give so many units of one of our licences, however many are borrowed; "" where it can.
+func (t *translator) never(name string, units int64) string {
+	switch l, there := t.Licences[name]; {
+	case !there:
+		return fmt.Sprintf("It needs %d of licence %s, which is gone from Slurm's configuration.", units, name)
+	case units > l.Total:
+		return fmt.Sprintf("It needs %d of licence %s, of which Slurm's total is %d; have that raised, or ask for less.", units, name, l.Total)
+	}
+	return ""
 }
 
 // constraint answers on which hosts a job may run: its features, its partitions and

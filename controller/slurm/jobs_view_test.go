@@ -60,7 +60,9 @@ func TestWhatIsBarred(t *testing.T) {
 		"a foreign licence, there":     {func(j *Job) { j.Licences = map[string]int64{"sim": 3} }, ""},
 		"a foreign licence, short":     {func(j *Job) { j.Licences = map[string]int64{"sim": 4, "foo": 1} }, "licence sim"},
 		"a licence that is gone":       {func(j *Job) { j.Licences = map[string]int64{"gone": 1} }, "licence gone"},
-		"ours, however short":          {func(j *Job) { j.Licences = map[string]int64{"foo": 1000} }, ""},
+		"ours, however short":          {func(j *Job) { j.Licences = map[string]int64{"foo": 10} }, ""},
+		"ours, more than the total":    {func(j *Job) { j.Licences = map[string]int64{"foo": 11} }, "total is 10"},
+		"either, ours above the total": {func(j *Job) { j.Licences, j.AnyLicence = map[string]int64{"foo": 11, "sim": 4}, true }, "licence sim"},
 		"either, one of ours":          {func(j *Job) { j.Licences, j.AnyLicence = map[string]int64{"sim": 4, "foo": 1}, true }, ""},
 		"either, none of ours":         {func(j *Job) { j.Licences, j.AnyLicence = map[string]int64{"sim": 4, "gone": 1}, true }, "licence sim"},
 		"either, one elsewhere":        {func(j *Job) { j.Licences, j.AnyLicence = map[string]int64{"sim": 1, "gone": 1}, true }, ""},
@@ -164,6 +166,7 @@ func TestShapes(t *testing.T) {
 	}
 	both := viewing
 	both.Resources = map[string]string{"vcs": "foo", "verdi": "bar"}
+	both.Licences = map[string]Licence{"foo": {Total: 10}, "bar": {Total: 10}}
 	j := viewOne(t, both, aJob(func(j *Job) { j.Licences, j.AnyLicence = map[string]int64{"foo": 2, "bar": 1}, true }))
 	if want := []map[string]int64{{"verdi": 1}, {"vcs": 2}}; !reflect.DeepEqual(j.Alternatives, want) || j.Tokens != nil {
 		t.Errorf("alternatives %v beside %v, want %v", j.Alternatives, j.Tokens, want)

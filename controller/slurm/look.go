@@ -82,6 +82,7 @@ func (b *Backend) view(r reading) backend.View {
 	var warnings []string
 	v.Resources, warnings = resourcesOf(b.Options.Licences, r.licences, r.reservations, b.Reservation)
 	v.Warnings = append(v.Warnings, warnings...)
+	v.Warnings = append(v.Warnings, b.drifts.warnings(b.licenceNames(), r.jobs, r.licences)...)
 	v.Warnings = append(v.Warnings, b.foreign(v.Resources, r.at)...)
 	return v
 }
@@ -147,10 +148,14 @@ func resourcesOf(names map[string]string, licences map[string]Licence, reservati
 			warnings = append(warnings, fmt.Sprintf("Slurm has no licence %s, which is our %s: jobs that need it run without; put it back into Slurm's configuration.", names[our], our))
 			continue
 		}
-		if l.Used > l.Total {
+		r := resourceOf(l, reservations, reservationName(prefix, l.Name))
+		switch {
+		case l.Used > l.Total:
 			warnings = append(warnings, fmt.Sprintf("%d tokens of licence %s are used, and its total in Slurm is %d; none starts until enough come back.", l.Used, l.Name, l.Total))
+		case r.Used > r.Ceiling-r.Withheld:
+			warnings = append(warnings, fmt.Sprintf("%d tokens of licence %s are used, and %d are had; none starts until enough come back.", l.Used, l.Name, r.Ceiling-r.Withheld))
 		}
-		resources[our] = resourceOf(l, reservations, reservationName(prefix, l.Name))
+		resources[our] = r
 	}
 	return resources, warnings
 }

@@ -19,10 +19,14 @@ func TestResources(t *testing.T) {
 		want         backend.Resource
 		warning      string
 	}{
-		"withheld and reserved":      {Licence{Total: 10, Used: 2, Reserved: 5}, held("ACTIVE", 3), backend.Resource{Ceiling: 10, Used: 2, Withheld: 3, Reserved: 2}, ""},
-		"our reservation is not on":  {Licence{Total: 10, Reserved: 2}, held("INACTIVE", 3), backend.Resource{Ceiling: 10, Reserved: 2}, ""},
-		"there is none":              {Licence{Total: 10}, nil, backend.Resource{Ceiling: 10}, ""},
-		"more is used than there is": {Licence{Total: 5, Used: 13}, held("ACTIVE", 0), backend.Resource{Ceiling: 5, Used: 13}, "13 tokens"},
+		"withheld and reserved":               {Licence{Total: 10, Used: 2, Reserved: 5}, held("ACTIVE", 3), backend.Resource{Ceiling: 10, Used: 2, Withheld: 3, Reserved: 2}, ""},
+		"our reservation is not on":           {Licence{Total: 10, Reserved: 2}, held("INACTIVE", 3), backend.Resource{Ceiling: 10, Reserved: 2}, ""},
+		"there is none":                       {Licence{Total: 10}, nil, backend.Resource{Ceiling: 10}, ""},
+		"as many are used as are had":         {Licence{Total: 10, Used: 7, Reserved: 5}, held("ACTIVE", 3), backend.Resource{Ceiling: 10, Used: 7, Withheld: 3, Reserved: 2}, ""},
+		"more jobs were started than are had": {Licence{Total: 10, Used: 8, Reserved: 5}, held("ACTIVE", 3), backend.Resource{Ceiling: 10, Used: 8, Withheld: 3, Reserved: 2}, "8 tokens of licence vcs@pool are used, and 7 are had"},
+		"Free is what nobody can have":        {Licence{Total: 420, Used: 213, Free: 205, Reserved: 359, LastConsumed: 215, Deficit: 2}, held("ACTIVE", 357), backend.Resource{Ceiling: 420, Used: 213, Withheld: 357, Reserved: 2, Elsewhere: 2}, "213 tokens of licence vcs@pool are used, and 63 are had"},
+		"the licence server was never asked":  {Licence{Total: 10, Used: 2, LastConsumed: 0, Deficit: -1}, nil, backend.Resource{Ceiling: 10, Used: 2}, ""},
+		"more is used than there is":          {Licence{Total: 5, Used: 13}, held("ACTIVE", 0), backend.Resource{Ceiling: 5, Used: 13}, "13 tokens"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.licence.Name = "vcs@pool"
@@ -38,6 +42,27 @@ func TestResources(t *testing.T) {
 	got, warnings := resourcesOf(names, nil, held("ACTIVE", 0), "xce-withheld")
 	if len(got) != 0 || len(warnings) != 1 || !strings.Contains(warnings[0], "no licence vcs@pool") {
 		t.Errorf("a licence that is gone: %v, %q", got, warnings)
+	}
+}
+
+// What goes wrong with one licence is said of it alone, local and remote ones beside each other.
+func TestOneLicenceThatIsGoneLeavesTheOthers(t *testing.T) {
+	names := map[string]string{"vcs": "vcs@pool", "sim": "sim", "zebu": "zebu"}
+	licences := map[string]Licence{"vcs@pool": {Name: "vcs@pool", Total: 10, Used: 2, Remote: true}, "vcs": {Name: "vcs", Total: 3}, "sim": {Name: "sim", Total: 4}}
+	got, warnings := resourcesOf(names, licences, nil, "xce-withheld")
+	want := map[string]backend.Resource{"vcs": {Ceiling: 10, Used: 2}, "sim": {Ceiling: 4}}
+	if !reflect.DeepEqual(got, want) || len(warnings) != 1 || !strings.Contains(warnings[0], "no licence zebu, which is our zebu") {
+		t.Errorf("%+v, %q; want %+v", got, warnings, want)
+	}
+	view := Translation{Resources: names, Licences: licences, At: viewedAt}
+	jobs, _ := view.Jobs([]Job{
+		aJob(func(j *Job) { j.ID, j.Licences = 1, map[string]int64{"vcs@pool": 1} }),
+		aJob(func(j *Job) { j.ID, j.Licences = 2, map[string]int64{"sim": 1, "zebu": 1} }),
+		aJob(func(j *Job) { j.ID, j.State, j.Licences = 3, "RUNNING", map[string]int64{"zebu": 1} }),
+		aJob(func(j *Job) { j.ID, j.Licences = 4, nil }), // what asks for none, or for zero of one, needs none
+	})
+	if jobs[0].Told.Barred != "" || !strings.Contains(jobs[1].Told.Barred, "licence zebu, which is gone") || jobs[2].Tokens["zebu"] != 1 || jobs[3].Tokens != nil || jobs[3].Told.Barred != "" {
+		t.Errorf("%+v", jobs)
 	}
 }
 

@@ -28,9 +28,10 @@ type real struct {
 }
 
 // startSlurm starts munged and slurmctld with the lines of configuration, in which %PORT% is a free port
-// each time and %DIR% is where everything is. It skips the test where Slurm is not installed.
+// each time and %DIR% is where everything is. The test runs beside others, and is skipped where Slurm is not installed.
 func startSlurm(t *testing.T, lines string) *real {
 	t.Helper()
+	t.Parallel()
 	for _, program := range []string{"munged", "slurmctld", "slurmd", "scontrol", "sbatch"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("Slurm is not installed: %v", err)

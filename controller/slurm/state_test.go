@@ -55,7 +55,7 @@ func TestHostOfStates(t *testing.T) {
 		{state: "IDLE+DRAIN", reason: "not xce: idle", want: backend.HostClosed, why: "someone drained it"},
 		{state: "IDLE+CLOUD+DRAIN", want: backend.HostClosed, why: "we drained it", drained: true}, // its reason was forgotten as it came
 		{state: "IDLE+CLOUD+DRAIN", reason: "bad fan", want: backend.HostClosed, why: "someone drained it: bad fan"},
-		{state: "IDLE+CLOUD+DRAIN+DYNAMIC_NORM", want: backend.HostClosed, why: "someone drained it"},
+		{state: "IDLE+CLOUD+DRAIN+DYNAMIC_NORM", want: backend.HostClosed, why: "we drained it", drained: true},
 		{state: "IDLE+FAIL", want: backend.HostClosed},
 		{state: "IDLE+DRAIN+INVALID_REG", reason: "Low RealMemory", want: backend.HostClosed, why: "less than it was declared with: Low RealMemory"},
 		{state: "IDLE+REBOOT_REQUESTED", want: backend.HostClosed, why: "restarted"},

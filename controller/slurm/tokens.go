@@ -135,7 +135,7 @@ func resourceOf(l Licence, all []Reservation, ours string) backend.Resource {
 		}
 	}
 	withheld := min(mine, max(0, l.Reserved-others))
-	return backend.Resource{Ceiling: l.Total, Used: l.Used, Withheld: withheld, Reserved: l.Reserved - withheld}
+	return backend.Resource{Ceiling: l.Total, Used: l.Used, Withheld: withheld, Reserved: l.Reserved - withheld, Elsewhere: max(0, l.Deficit)}
 }
 
 // keepBack is what is to be done about a licence.

@@ -1,0 +1,6 @@
+//go:build !e2e
+
+package slurm
+
+// endToEnd has the slow parts of tests run too.
+const endToEnd = false
