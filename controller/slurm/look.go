@@ -16,6 +16,7 @@ type reading struct {
 	at           cluster.Time
 	jobs         []Job
 	nodes        []Node
+	partitions   []Partition
 	licences     map[string]Licence
 	reservations []Reservation
 	settings     Settings
@@ -51,6 +52,9 @@ func (b *Backend) read(ctx context.Context) (r reading, err error) {
 	if r.nodes, err = b.Commands.Nodes(ctx); err != nil {
 		return r, err
 	}
+	if r.partitions, err = b.Commands.Partitions(ctx); err != nil {
+		return r, err
+	}
 	if r.reservations, err = b.Commands.Reservations(ctx); err != nil {
 		return r, err
 	}
@@ -72,7 +76,7 @@ func (b *Backend) judge(r reading) error {
 // view answers a reading in our words.
 func (b *Backend) view(r reading) backend.View {
 	t := Translation{
-		Resources: b.Options.Licences, Licences: r.licences, At: r.at, Grace: b.JobGrace,
+		Resources: b.Options.Licences, Licences: r.licences, Partitions: r.partitions, At: r.at, Grace: b.JobGrace,
 		WholeNodes: r.settings.Keys["selecttype"] == "select/linear",
 	}
 	v := backend.View{At: r.at}

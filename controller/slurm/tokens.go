@@ -51,13 +51,14 @@ func (b *Backend) Withhold(ctx context.Context, resource string, usable int64) (
 // keepBack keeps back what is more than usable units of a licence, and what others have added to that where they are respected.
 func (b *Backend) keepBack(ctx context.Context, resource, name string, usable int64) (backend.Resource, error) {
 	var refusal error
-	changed := false
+	theirs, changed := int64(-1), false // what others have added is read once, before anything is changed
 	for range mostRounds {
-		r, next, err := b.look(ctx, resource, name, usable)
+		r, next, err := b.look(ctx, resource, name, usable, &theirs)
 		if r.Changed = changed; err != nil || next.command == nil {
 			return r, errors.Join(err, next.short)
 		}
 		changed = true
+		b.ours.about(resource, next.want-theirs, b.Now())
 		b.Log.Info("change what is kept back", "licence", name, "usable", usable, "command", strings.Join(next.command, " "))
 		_, refusal = b.Commands.Run(ctx, "scontrol", next.command...)
 		switch {
@@ -67,7 +68,7 @@ func (b *Backend) keepBack(ctx context.Context, resource, name string, usable in
 			return r, refusal
 		}
 	}
-	r, next, err := b.look(ctx, resource, name, usable)
+	r, next, err := b.look(ctx, resource, name, usable, &theirs)
 	if r.Changed = changed; err == nil && next.command != nil {
 		err = fmt.Errorf("licence %s: Slurm keeps back %d, not %d, though it was told %d times; see the log of slurmctld: %w", name, r.Withheld, next.want, mostRounds, errOr(refusal, "it does not say why"))
 	}
@@ -81,8 +82,9 @@ func errOr(err error, otherwise string) error {
 	return err
 }
 
-// look reads how a licence stands and what is to be done about it.
-func (b *Backend) look(ctx context.Context, resource, name string, usable int64) (backend.Resource, keepBack, error) {
+// look reads how a licence stands and what is to be done about it. Where it is less than 0, theirs becomes
+// what others have added to our reservation, where that is respected.
+func (b *Backend) look(ctx context.Context, resource, name string, usable int64, theirs *int64) (backend.Resource, keepBack, error) {
 	reservations, err := b.Commands.Reservations(ctx)
 	if err != nil {
 		return backend.Resource{}, keepBack{}, err
@@ -98,12 +100,14 @@ func (b *Backend) look(ctx context.Context, resource, name string, usable int64)
 	}
 	ours := reservationName(b.Reservation, name)
 	r := resourceOf(l, reservations, ours)
-	added := int64(0)
-	if b.Respect {
-		added = b.ours.added(resource, r)
+	if *theirs < 0 {
+		*theirs = 0
+		if b.Respect {
+			*theirs = b.ours.added(resource, r)
+		}
 	}
-	next, err := plan(b.Now(), l, reservations, ours, b.ReservationUser, max(usable-added, 0))
-	r = asTheirs(r, added)
+	next, err := plan(b.Now(), l, reservations, ours, b.ReservationUser, max(usable-*theirs, 0))
+	r = asTheirs(r, min(*theirs, r.Withheld))
 	if err != nil || next.command != nil {
 		return r, next, err
 	}
