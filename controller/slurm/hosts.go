@@ -111,15 +111,23 @@ func (b *Backend) DropPlaceholder(ctx context.Context, template string) error {
 	})
 }
 
-// change reads a host, does what decide says, and goes on until there is nothing left
-// to do. decide gets nil where Slurm does not know the host.
-func (b *Backend) change(ctx context.Context, host string, decide func(*Node) ([]string, error)) error {
+// nameOne answers an error where a name is not that of one host.
+func nameOne(host string) error {
 	if !oneHost.MatchString(host) || strings.EqualFold(host, "all") {
 		return fmt.Errorf("%q is no name of a host; Slurm would take it for a list or for options", host)
 	}
+	return nil
+}
+
+// change reads a host, does what decide says, and goes on until there is nothing left
+// to do. decide gets nil where Slurm does not know the host.
+func (b *Backend) change(ctx context.Context, host string, decide func(*Node) ([]string, error)) error {
+	if err := nameOne(host); err != nil {
+		return err
+	}
 	var refusal error
 	for range mostSteps {
-		n, err := b.find(ctx, host)
+		n, err := b.Commands.Node(ctx, host)
 		if err != nil {
 			return err
 		}
@@ -140,18 +148,6 @@ func (b *Backend) change(ctx context.Context, host string, decide func(*Node) ([
 		refusal = errors.New("each was accepted, and it is not so; see the log of slurmctld")
 	}
 	return fmt.Errorf("host %s: not done after %d commands: %w", host, mostSteps, refusal)
-}
-
-func (b *Backend) find(ctx context.Context, host string) (*Node, error) {
-	all, err := b.Commands.Nodes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	i, there := slices.BinarySearchFunc(all, host, func(n Node, name string) int { return strings.Compare(n.Name, name) })
-	if !there {
-		return nil, nil
-	}
-	return &all[i], nil
 }
 
 // shape is what a node is declared with.

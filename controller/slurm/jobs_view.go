@@ -36,8 +36,8 @@ type translator struct {
 	Translation
 	ours        map[string]string // Slurm's name to ours
 	partitions  map[string]Partition
-	running     map[int64]int64   // elements that run, by array
-	begun       map[Key]bool      // heterogeneous jobs of which a component runs
+	running     map[int64]int64 // elements that run, by array
+	begun       map[Key]bool    // heterogeneous jobs of which a component runs
 	constraints map[constraintKey]judged
 	foreign     map[string]int64 // jobs that wait with a need for a licence that is no shared resource
 	names       []string         // of one job's licences
@@ -56,7 +56,7 @@ type judged struct{ constraint, unjudged string }
 func (t Translation) Jobs(rows []Job) (jobs []cluster.Job, warnings []string) {
 	tr := translator{
 		Translation: t, ours: make(map[string]string, len(t.Resources)), running: map[int64]int64{}, begun: map[Key]bool{},
-		partitions: make(map[string]Partition, len(t.Partitions)),
+		partitions:  make(map[string]Partition, len(t.Partitions)),
 		constraints: map[constraintKey]judged{}, foreign: map[string]int64{},
 	}
 	for our, name := range t.Resources {

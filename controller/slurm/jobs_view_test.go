@@ -113,8 +113,12 @@ func TestConstraints(t *testing.T) {
 func TestWhatPartitionsForbid(t *testing.T) {
 	v := viewing
 	v.Partitions = []Partition{
-		{Name: "main", State: "UP"}, {Name: "few", State: "UP", MaxNodes: 2}, {Name: "short", State: "UP", MaxTime: cluster.Hour},
-		{Name: "closed", State: "DOWN"}, {Name: "off", State: "INACTIVE"}, {Name: "emptying", State: "DRAIN"},
+		{Name: "main", State: "UP"},
+		{Name: "few", State: "UP", MaxNodes: 2},
+		{Name: "short", State: "UP", MaxTime: cluster.Hour},
+		{Name: "closed", State: "DOWN"},
+		{Name: "off", State: "INACTIVE"},
+		{Name: "emptying", State: "DRAIN"},
 	}
 	for name, c := range map[string]struct {
 		reason, partition string

@@ -34,11 +34,13 @@ func (b *Backend) Look(ctx context.Context) (backend.View, error) {
 	if err != nil {
 		return backend.View{}, fmt.Errorf("look at Slurm: %w", err)
 	}
-	if err := b.judge(r); err != nil {
-		b.Log.Warn("a reading of Slurm is not acted upon", "why", err)
+	doubted, err := b.judge(r)
+	if err != nil {
 		return backend.View{}, fmt.Errorf("look at Slurm: %w", err)
 	}
-	return b.view(r), nil
+	v := b.view(r)
+	b.believe(v.Resources, doubted)
+	return v, nil
 }
 
 // read reads everything. Licences come after the reservations, so that what is used is of a
@@ -61,16 +63,37 @@ func (b *Backend) read(ctx context.Context) (r reading, err error) {
 	if r.licences, err = b.Commands.Licences(ctx); err != nil {
 		return r, err
 	}
-	r.settings, err = b.Commands.Settings(ctx)
+	r.settings, err = b.settings(ctx)
 	return r, err
 }
 
-func (b *Backend) judge(r reading) error {
+// judge answers which licences are doubted, and why.
+func (b *Backend) judge(r reading) (doubted map[string]string, err error) {
 	b.judging.Lock()
 	defer b.judging.Unlock()
-	var err error
-	b.guard, err = b.guard.Judge(factsOf(r.settings, r.jobs, r.nodes, r.licences))
-	return err
+	b.guard, doubted, err = b.guard.Judge(factsOf(r, b.licenceNames()))
+	return doubted, err
+}
+
+// believe puts what was last believed in the place of what is doubted of resources, and keeps what is believed.
+func (b *Backend) believe(resources map[string]backend.Resource, doubted map[string]string) {
+	b.judging.Lock()
+	defer b.judging.Unlock()
+	for our, licence := range b.Options.Licences {
+		if why := doubted[licence]; why != "" {
+			r, known := b.believed[our]
+			if !known {
+				r = resources[our]
+			}
+			r.Doubted = why
+			resources[our] = r
+		}
+	}
+	b.believed = map[string]backend.Resource{}
+	for our, r := range resources {
+		r.Doubted = ""
+		b.believed[our] = r
+	}
 }
 
 // view answers a reading in our words.

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,21 @@ import (
 // Nodes reads every node, hidden and future ones among them, ordered by name.
 func (c Commands) Nodes(ctx context.Context) ([]Node, error) {
 	return show(ctx, c, "NodeName", nodeOf, "-F", "-o", "show", "node")
+}
+
+// Node reads one node, also a hidden or future one; it is nil where Slurm has none of that name.
+func (c Commands) Node(ctx context.Context, name string) (*Node, error) {
+	all, err := show(ctx, c, "NodeName", nodeOf, "-F", "-o", "show", "node", name)
+	var refused *Refused
+	switch {
+	case errors.As(err, &refused) && strings.Contains(refused.Text, "Node "+name+" not found"):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(all) != 1 || all[0].Name != name:
+		return nil, fmt.Errorf("scontrol show node %s tells of %d nodes, or of another one", name, len(all))
+	}
+	return &all[0], nil
 }
 
 // Licences reads every licence, by its name in Slurm.

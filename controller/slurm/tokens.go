@@ -55,7 +55,7 @@ func (b *Backend) keepBack(ctx context.Context, resource, name string, usable in
 	for range mostRounds {
 		r, next, err := b.look(ctx, resource, name, usable, &theirs)
 		if r.Changed = changed; err != nil || next.command == nil {
-			return r, errors.Join(err, next.short)
+			return r, err
 		}
 		changed = true
 		b.ours.about(resource, next.want-theirs, b.Now())
@@ -72,7 +72,7 @@ func (b *Backend) keepBack(ctx context.Context, resource, name string, usable in
 	if r.Changed = changed; err == nil && next.command != nil {
 		err = fmt.Errorf("licence %s: Slurm keeps back %d, not %d, though it was told %d times; see the log of slurmctld: %w", name, r.Withheld, next.want, mostRounds, errOr(refusal, "it does not say why"))
 	}
-	return r, errors.Join(err, next.short)
+	return r, err
 }
 
 func errOr(err error, otherwise string) error {
@@ -111,11 +111,11 @@ func (b *Backend) look(ctx context.Context, resource, name string, usable int64,
 	if err != nil || next.command != nil {
 		return r, next, err
 	}
-	settings, err := b.Commands.Settings(ctx)
+	settings, err := b.settings(ctx)
 	if err != nil {
 		return r, next, err
 	}
-	if since := b.Now().Sub(settings.Booted); since < b.Grace {
+	if since := b.starts.since(settings.Booted, b.Now()); since < b.Grace {
 		err = &backend.NotYet{Why: fmt.Sprintf("slurmctld started %s ago, and counts used tokens anew", since)}
 	}
 	return r, next, err
@@ -139,45 +139,37 @@ func resourceOf(l Licence, all []Reservation, ours string) backend.Resource {
 		}
 	}
 	withheld := min(mine, max(0, l.Reserved-others))
-	return backend.Resource{Ceiling: l.Total, Used: l.Used, Withheld: withheld, Reserved: l.Reserved - withheld, Elsewhere: max(0, l.Deficit)}
+	// Jobs of others' reservations cannot take what ours keeps back, however much they reserve.
+	reserved := min(l.Reserved-withheld, max(0, l.Total-withheld))
+	return backend.Resource{Ceiling: l.Total, Used: l.Used, Withheld: withheld, Reserved: reserved, Elsewhere: max(0, l.Deficit)}
 }
 
 // keepBack is what is to be done about a licence.
 type keepBack struct {
 	want    int64    // units that are to be kept back
 	command []string // of scontrol; nil where nothing is to be done
-	short   error    // why fewer are kept back than was asked for
 }
 
 // plan answers what makes jobs able to use at most usable units of a licence. No count is
 // out of the range that Slurm takes: it would refuse the update, and forget the reservation's
 // licences as it does so.
+//
+// A reservation cannot be made that asks, at any time until its end, for more than others leave; one that is there can be
+// changed to do so. Then jobs in others' reservations have what both leave, and jobs in none have nothing: so ours is made as
+// large as it can be, and then keeps back all of it, whenever others' begin.
 func plan(now cluster.Time, l Licence, all []Reservation, ours, user string, usable int64) (keepBack, error) {
 	if l.Total < 0 || l.Total > mostUnits {
 		return keepBack{}, fmt.Errorf("licence %s: a total of %d makes no sense; set it anew in Slurm", l.Name, l.Total)
 	}
-	var k keepBack
-	room := l.Total
-	var theirs []string
+	k := keepBack{want: max(0, l.Total-usable)}
 	i := slices.IndexFunc(all, func(r Reservation) bool { return r.Name == ours })
-	for j, r := range all {
-		// Slurm adds up all reservations that overlap in time, and ours overlaps every later one.
-		if j != i && r.Licences[l.Name] > 0 {
-			room = max(0, room-r.Licences[l.Name])
-			theirs = append(theirs, r.Name)
-		}
-	}
-	asked := max(0, l.Total-usable)
-	k.want = min(asked, room)
-	if k.want < asked {
-		k.short = fmt.Errorf("licence %s: %d of %d units can be kept back, since others reserve it (%s); jobs may use %d more than is had until those reservations are deleted", l.Name, k.want, asked, strings.Join(theirs, ", "), asked-k.want)
-	}
 	count := fmt.Sprintf("licenses=%s:%d", l.Name, k.want)
 	end := "endtime=now+" + lasts
 	switch {
 	case i < 0 && k.want == 0:
 	case i < 0:
-		k.command = []string{"create", "reservation", "reservationname=" + ours, "starttime=now", end, "users=" + user, "flags=LICENSE_ONLY", count}
+		made := fmt.Sprintf("licenses=%s:%d", l.Name, min(k.want, leftBy(all, l)))
+		k.command = []string{"create", "reservation", "reservationname=" + ours, "starttime=now", end, "users=" + user, "flags=LICENSE_ONLY", made}
 	case len(all[i].Nodes) > 0:
 		return keepBack{}, fmt.Errorf("reservation %s has hosts, so it is not ours; delete or rename it, or set slurm.reservation to another name", ours)
 	case k.want == 0, all[i].State != "ACTIVE":
@@ -188,6 +180,15 @@ func plan(now cluster.Time, l Licence, all []Reservation, ours, user string, usa
 		k.command = []string{"update", "reservationname=" + ours, count}
 	}
 	return k, nil
+}
+
+// leftBy answers how many units of a licence all reservations together leave, those that begin later among them.
+func leftBy(all []Reservation, l Licence) int64 {
+	left := l.Total
+	for _, r := range all {
+		left -= r.Licences[l.Name]
+	}
+	return max(0, left)
 }
 
 // mostUnits is more than any licence has: Slurm turns -1 into 42949671 and counts in 32 bits.
