@@ -175,6 +175,11 @@ func (w *work) narrow(in *scheduling.Input) {
 		}
 		r.KeepBack += counted.Reserved + counted.Elsewhere
 		r.Total = min(r.Total, counted.Ceiling)
+		if room := max(counted.Ceiling-r.Owned, 0); r.Elastic != nil && r.Elastic.MaxBorrowed > room {
+			elastic := *r.Elastic // no job could use more
+			elastic.MaxBorrowed = room
+			r.Elastic = &elastic
+		}
 	}
 }
 

@@ -112,13 +112,102 @@ func TestWhatTheBackendForgetsBeforeItLastsIsNotFenced(t *testing.T) {
 	}
 }
 
-func TestWhatOthersReserveIsNotFenced(t *testing.T) {
+func TestWhatOthersHaveIsNotFenced(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*backend.Resource){
+		"others reserve it":        func(r *backend.Resource) { r.Reserved = 4 },
+		"it is in use elsewhere":   func(r *backend.Resource) { r.Elsewhere = 4 },
+		"some of each":             func(r *backend.Resource) { r.Reserved, r.Elsewhere = 1, 3 },
+		"jobs that nobody sees":    func(r *backend.Resource) { r.Used = 4 },
+		"all of that, one of each": func(r *backend.Resource) { r.Reserved, r.Elsewhere, r.Used = 1, 1, 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, s := idleLoan(t)
+			change(s.tokens["vcs"])
+			row := w.written(w.pool.Fence(t.Context(), api.FenceLoan{LedgerWrite: at(loan, 3)}))
+			if row.Fenced != 2 {
+				t.Errorf("fenced are %d of 6, want 2", row.Fenced)
+			}
+		})
+	}
+}
+
+// What the backend says of a job is not why something is asked for: what it lacks is.
+func TestWhatIsAskedForIsWhatLacks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		needs  int64
+		change func(*scheduler)
+		units  int64 // that are asked for
+	}{
+		"enough is free":                  {2, func(*scheduler) {}, 0},
+		"it needs none":                   {0, func(*scheduler) {}, 0},
+		"some lack":                       {5, func(*scheduler) {}, 3},
+		"others reserve what is had":      {2, func(s *scheduler) { s.tokens["vcs"].Reserved = 1 }, 1},
+		"what is had is in use elsewhere": {2, func(s *scheduler) { s.tokens["vcs"].Elsewhere = 2 }, 2},
+		"more is used than is had":        {2, func(s *scheduler) { s.tokens["vcs"].Used = 5 }, 5},
+		"the backend's total leaves room": {5, func(s *scheduler) { s.tokens["vcs"].Ceiling = 5 }, 3},
+		"the backend's total is too low":  {5, func(s *scheduler) { s.tokens["vcs"].Ceiling = 4 }, 0},
+		"it is less than is had":          {2, func(s *scheduler) { s.tokens["vcs"].Ceiling = 1 }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, s := onSlurm(t)
+			w.offer(10)
+			c.change(s)
+			s.submit(c.needs, cluster.Told{Reason: "Licenses"})
+			w.Session()
+			var units int64
+			for _, d := range w.Status().Demand {
+				units += d.Units
+			}
+			if units != c.units {
+				t.Errorf("%d are asked for, want %d: %+v", units, c.units, w.Status().Demand)
+			}
+		})
+	}
+}
+
+func TestMoreUsedThanHadIsShownAndNoneOfItGoesBack(t *testing.T) {
 	t.Parallel()
 	w, s := idleLoan(t)
-	s.tokens["vcs"].Reserved = 4
-	row := w.written(w.pool.Fence(t.Context(), api.FenceLoan{LedgerWrite: at(loan, 3)}))
-	if row.Fenced != 2 {
-		t.Errorf("fenced are %d of 6 with 4 reserved by others, want 2", row.Fenced)
+	s.tokens["vcs"].Used = 9 // of 6
+	w.Session()
+	if r := w.Resource("vcs"); r.InUse != 9 || r.Overdraft != 3 || r.Idle != 0 {
+		t.Errorf("%+v, want 9 in use, 3 more than are had, and none idle", r)
+	}
+	if row := w.written(w.pool.Fence(t.Context(), api.FenceLoan{LedgerWrite: at(loan, 3)})); row.Fenced != 0 {
+		t.Errorf("fenced are %d", row.Fenced)
+	}
+}
+
+func TestWhatAReadingWarnsOfIsShownUntilItIsOver(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	for _, warnings := range [][]string{{"Slurm counts 5 tokens of licence vcs as used."}, nil} {
+		s.warnings = warnings
+		w.Session()
+		if got := w.Status().Backend.Warnings; !slices.Equal(got, warnings) {
+			t.Errorf("shown is %q, want %q", got, warnings)
+		}
+	}
+}
+
+// A licence that is gone from the backend is not given back on a count that nobody makes.
+func TestALicenceThatIsGoneIsNotFenced(t *testing.T) {
+	t.Parallel()
+	w, s := idleLoan(t)
+	delete(s.tokens, "vcs")
+	s.submit(6, cluster.Told{Reason: "Licenses", Barred: "It needs 6 of licence vcs, which is gone from Slurm's configuration."})
+	w.Session()
+	st := w.Status()
+	if len(st.Demand) != 0 || w.Resource("vcs").Total != 6 {
+		t.Errorf("%+v with demand %+v", st.Resources, st.Demand)
+	}
+	_, err := w.Service.Fence(t.Context(), "p1", api.FenceLoan{LedgerWrite: at(loan, 3)})
+	if err == nil || !strings.Contains(err.Error(), "nothing was decided") {
+		t.Errorf("a fence without a count answers %v", err)
 	}
 }
 

@@ -31,6 +31,8 @@ type scheduler struct {
 	// before is called before tokens are withheld or a host is removed: what jobs do at the last moment.
 	before func()
 	steps  []string // changes that were made
+	// warnings are what each reading warns of.
+	warnings []string
 	// lasting is how long it may forget a change.
 	lasting time.Duration
 }
@@ -45,7 +47,7 @@ func (s *scheduler) Look(context.Context) (backend.View, error) {
 	if s.broken != nil {
 		return backend.View{}, s.broken
 	}
-	v := backend.View{At: s.clock.Now(), Jobs: slices.Clone(s.jobs), Resources: map[string]backend.Resource{}, Placeholders: map[string]backend.Host{}}
+	v := backend.View{At: s.clock.Now(), Jobs: slices.Clone(s.jobs), Resources: map[string]backend.Resource{}, Placeholders: map[string]backend.Host{}, Warnings: s.warnings}
 	for name, r := range s.tokens {
 		v.Resources[name] = *r
 	}
@@ -79,6 +81,9 @@ func (s *scheduler) Withhold(_ context.Context, resource string, usable int64) (
 		s.before()
 	}
 	r := s.tokens[resource]
+	if r == nil {
+		return backend.Resource{}, fmt.Errorf("licence %s is not in Slurm", resource)
+	}
 	want := min(max(r.Ceiling-usable, 0), r.Ceiling)
 	if r.Withheld == want && s.broken == nil {
 		return *r, nil
@@ -200,7 +205,7 @@ func (s *scheduler) cycle() {
 func (s *scheduler) start(job *cluster.Job) {
 	for name, n := range job.Tokens {
 		r := s.tokens[name]
-		if r.Ceiling-r.Used-r.Withheld-r.Reserved < n {
+		if r.Ceiling-r.Used-r.Withheld-r.Reserved-r.Elsewhere < n {
 			return
 		}
 	}
