@@ -22,6 +22,9 @@ const longestReason = 200
 // refuses.
 var oneHost = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
+// oneGres is the name of what is counted of a node, and perhaps its type.
+var oneGres = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*(:[A-Za-z_][A-Za-z0-9_.+-]*|:[0-9]+[A-Za-z_.+-][A-Za-z0-9_.+-]*)?$`)
+
 // oneFeature is what may be a feature in Slurm, so that no constraint or command takes it for more.
 var oneFeature = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.=/+-]*$`)
 
@@ -153,9 +156,9 @@ func (b *Backend) change(ctx context.Context, host string, decide func(*Node) ([
 // shape is what a node is declared with.
 type shape struct {
 	cpus, memoryMB int64
-	features       []string // sorted
-	gres           map[string]int64
-	partitions     []string // in which it must be
+	features       []string         // sorted
+	gres           map[string]int64 // by NAME or NAME:TYPE
+	partitions     []string         // in which it must be
 }
 
 // shapeOf answers what a machine is declared with: what it has, and what its template has beside
@@ -177,9 +180,12 @@ func shapeOf(m backend.Machine, o HostOptions) (shape, error) {
 	slices.Sort(s.features)
 	s.features = slices.Compact(s.features)
 	maps.Copy(s.gres, m.Countables)
+	for name := range o.Gres { // which says of what type each is
+		delete(s.gres, untyped(name))
+	}
 	maps.Copy(s.gres, o.Gres)
 	for name, n := range s.gres {
-		if !oneFeature.MatchString(name) || n < 0 {
+		if !oneGres.MatchString(name) || n < 0 {
 			return shape{}, fmt.Errorf("host %s: %d of %q cannot be gres in Slurm", m.Name, n, name)
 		}
 	}
@@ -190,6 +196,21 @@ func shapeOf(m backend.Machine, o HostOptions) (shape, error) {
 	return s, nil
 }
 
+// untyped answers the name of NAME or NAME:TYPE.
+func untyped(gres string) string {
+	name, _, _ := strings.Cut(gres, ":")
+	return name
+}
+
+// countables adds up the types of each name, as nodes are told of.
+func (s shape) countables() map[string]int64 {
+	sums := make(map[string]int64, len(s.gres))
+	for name, n := range s.gres {
+		sums[untyped(name)] += n
+	}
+	return sums
+}
+
 // lacks says in which way a node is not of a shape; "" where it is.
 func (s shape) lacks(n *Node) string {
 	features := slices.Sorted(slices.Values(n.Features))
@@ -198,8 +219,8 @@ func (s shape) lacks(n *Node) string {
 		return fmt.Sprintf("it has %d cpus and %d MB, not %d and %d", n.CPUs, n.MemoryMB, s.cpus, s.memoryMB)
 	case !slices.Equal(features, s.features):
 		return fmt.Sprintf("it has the features %v, not %v", features, s.features)
-	case !maps.Equal(n.Gres, s.gres):
-		return fmt.Sprintf("it has the gres %v, not %v; GresTypes in slurm.conf must name each", n.Gres, s.gres)
+	case !maps.Equal(n.Gres, s.countables()):
+		return fmt.Sprintf("it has the gres %v, not %v; GresTypes in slurm.conf must name each", n.Gres, s.countables())
 	}
 	return ""
 }

@@ -235,7 +235,7 @@ func TestLimits(t *testing.T) {
 		"1-02:03:04": 26*cluster.Hour + 3*cluster.Minute + 4*cluster.Second, "10:00": 10 * cluster.Minute, "2:00:00": 2 * cluster.Hour,
 		"365-00:00:00": 365 * 24 * cluster.Hour, "9999-00:00:00": 9999 * 24 * cluster.Hour, "UNLIMITED": 0, "NOT_SET": 0, "Partition_Limit": 0, "N/A": 0, "0:30": 30 * cluster.Second,
 	} {
-		if got, err := parseLimit([]byte(text)); err != nil || got != want {
+		if got, err := durationOf(text); err != nil || got != want {
 			t.Errorf("%s: %v, error %v; want %v", text, got, err, want)
 		}
 	}

@@ -184,7 +184,11 @@ func TestRealReservationIsLost(t *testing.T) {
 	withhold(t, b, "vcs", 0, backend.Resource{Ceiling: 5, Withheld: 5})
 	r.end("slurmctld", syscall.SIGKILL)
 	r.controller()
-	withhold(t, b, "vcs", 0, backend.Resource{Ceiling: 5, Withheld: 5})
+	r.until("it is put right, and what is used is believed again", func() bool {
+		got, err := b.Withhold(context.Background(), "vcs", 0)
+		got.Changed = false
+		return err == nil && got == (backend.Resource{Ceiling: 5, Withheld: 5})
+	})
 }
 
 func TestRealWithholdRefuses(t *testing.T) {

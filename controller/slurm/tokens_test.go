@@ -87,8 +87,9 @@ func (m *model) do(t *rapid.T, command []string) {
 	}
 	name := args["reservationname"]
 	i := slices.IndexFunc(m.all, func(r Reservation) bool { return r.Name == name })
-	counts, err := countsOf(args["licenses"])
-	if err != nil || counts["foo"] < 0 || counts["foo"] > m.l.Total {
+	need, err := licencesOf(args["licenses"])
+	counts := need.units
+	if err != nil || counts["foo"] > m.l.Total {
 		t.Fatalf("%v is out of range", command)
 	}
 	if command[0] != "create" && i < 0 || command[0] == "create" && i >= 0 {
