@@ -103,7 +103,7 @@ func (o Options) Check() error {
 	templates := map[string]string{}
 	for _, template := range slices.Sorted(maps.Keys(o.Hosts)) {
 		h := o.Hosts[template]
-		names, err := hosts(h.Nodes)
+		names, err := namesIn(h.Nodes)
 		declared := h.Kind == Cloud || h.Kind == Future
 		switch {
 		case err != nil:
@@ -123,24 +123,34 @@ func (o Options) Check() error {
 	return errors.Join(wrong...)
 }
 
-// kindOf answers how Slurm knows a host of slurm.conf that is ours; "" where it is not ours.
-func (o Options) kindOf(host string) (HostKind, error) {
+// declared answers the templates of the hosts of slurm.conf that are ours, by the hosts' names. A list that
+// cannot be read, which [Options.Check] tells of, names none.
+func (o Options) declared() map[string]string {
+	templates := map[string]string{}
 	for _, template := range slices.Sorted(maps.Keys(o.Hosts)) {
-		h := o.Hosts[template]
-		names, err := hosts(h.Nodes)
-		if err != nil {
-			return "", fmt.Errorf("slurm.hosts.%s.nodes: %w", template, err)
-		}
-		if slices.Contains(names, host) {
-			return h.Kind, nil
+		if h := o.Hosts[template]; h.Kind == Cloud || h.Kind == Future {
+			names, _ := namesIn(h.Nodes)
+			for _, name := range names {
+				templates[name] = template
+			}
 		}
 	}
-	return "", nil
+	return templates
+}
+
+// kindOf answers how Slurm knows a host of slurm.conf that is ours; "" where it is not ours.
+func (b *Backend) kindOf(host string) HostKind {
+	if template, is := b.templates[host]; is {
+		return b.Hosts[template].Kind
+	}
+	return ""
 }
 
 // Backend is a cluster that is scheduled by Slurm.
 type Backend struct {
 	Options
+	// templates are those of the hosts of slurm.conf that are ours, by the hosts' names.
+	templates map[string]string
 	// one lets one change of tokens through at a time.
 	one sync.Mutex
 	// ours is what others change is held against.
@@ -176,7 +186,7 @@ func New(o Options) *Backend {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Backend{Options: o}
+	return &Backend{Options: o, templates: o.declared()}
 }
 
 // Name is what people call it.

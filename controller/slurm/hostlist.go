@@ -113,8 +113,8 @@ func (e *expander) ranges(most int) ([]string, error) {
 	return all, nil
 }
 
-// hosts answers the sorted names of a list that may be empty in Slurm's words.
-func hosts(list string) ([]string, error) {
+// namesIn answers the sorted names of a list that may be empty in Slurm's words.
+func namesIn(list string) ([]string, error) {
 	if absent(list) {
 		return nil, nil
 	}

@@ -35,11 +35,7 @@ var oneFeature = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.=/+-]*$`)
 func (b *Backend) Declare(ctx context.Context, m backend.Machine) error {
 	o := b.Hosts[m.Template]
 	if o.Kind == Cloud || o.Kind == Future {
-		kind, err := b.kindOf(m.Name)
-		if err != nil {
-			return err
-		}
-		if kind != o.Kind {
+		if b.templates[m.Name] != m.Template {
 			return fmt.Errorf("host %s is none of the nodes of template %s; name it under slurm.hosts.%s.nodes", m.Name, m.Template, m.Template)
 		}
 	}
@@ -70,10 +66,7 @@ func (b *Backend) Open(ctx context.Context, host string) error {
 // a later call goes on. A host of slurm.conf stays known: one with State=CLOUD stays drained, one with
 // State=FUTURE is put back to that.
 func (b *Backend) Remove(ctx context.Context, host string) (busy bool, err error) {
-	kind, err := b.kindOf(host)
-	if err != nil {
-		return false, err
-	}
+	kind := b.kindOf(host)
 	err = b.change(ctx, host, func(n *Node) ([]string, error) { return remove(n, host, kind) })
 	if errors.Is(err, errBusy) || IsRefused(err, Busy) {
 		return true, nil

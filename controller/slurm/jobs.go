@@ -24,16 +24,13 @@ const (
 	fieldHetID
 	fieldHetOffset
 	fieldUser
-	fieldAccount
 	fieldPartition
-	fieldQOS
 	fieldState
 	fieldReason
 	fieldPriority
 	fieldNodes
 	fieldCPUs
 	fieldTasks
-	fieldCPUsPerTask
 	fieldMemory
 	fieldFeatures
 	fieldLicences
@@ -46,7 +43,6 @@ const (
 	fieldSubmitted
 	fieldEligible
 	fieldStarted
-	fieldDependency
 	fieldRequired
 	fieldOn
 	fieldReservation
@@ -56,10 +52,10 @@ const (
 )
 
 var fieldNames = [fieldCount]string{
-	"JobID", "ArrayJobID", "ArrayTaskID", "HetJobID", "HetJobOffset", "UserName", "Account", "Partition", "QOS",
-	"State", "Reason", "PriorityLong", "NumNodes", "NumCPUs", "NumTasks", "cpus-per-task", "MinMemory", "Feature",
+	"JobID", "ArrayJobID", "ArrayTaskID", "HetJobID", "HetJobOffset", "UserName", "Partition",
+	"State", "Reason", "PriorityLong", "NumNodes", "NumCPUs", "NumTasks", "MinMemory", "Feature",
 	"Licenses", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-socket", "tres-per-task", "TimeLimit",
-	"SubmitTime", "EligibleTime", "StartTime", "Dependency", "ReqNodes", "NodeList", "Reservation", "OverSubscribe",
+	"SubmitTime", "EligibleTime", "StartTime", "ReqNodes", "NodeList", "Reservation", "OverSubscribe",
 	"Name",
 }
 
@@ -215,8 +211,7 @@ func (p *jobParser) same(raw []byte) string {
 }
 
 func (p *jobParser) texts(j *Job) {
-	j.User, j.Account, j.Partition, j.QOS = p.text(fieldUser), p.text(fieldAccount), p.text(fieldPartition), p.text(fieldQOS)
-	j.Features, j.Dependency, j.Reservation = p.text(fieldFeatures), p.text(fieldDependency), p.text(fieldReservation)
+	j.User, j.Partition, j.Features, j.Reservation = p.text(fieldUser), p.text(fieldPartition), p.text(fieldFeatures), p.text(fieldReservation)
 	j.Reason, j.Name = p.same(p.fields[fieldReason]), p.same(p.fields[fieldName])
 	j.Exclusive = string(p.fields[fieldOversubscribe]) == "NO"
 }
@@ -240,7 +235,6 @@ func (p *jobParser) numbers(j *Job) error {
 		{fieldNodes, &j.Nodes, false},
 		{fieldCPUs, &j.CPUs, false},
 		{fieldTasks, &j.Tasks, true},
-		{fieldCPUsPerTask, &j.CPUsPerTask, true},
 	} {
 		if f.optional && isEmpty(p.fields[f.field]) {
 			continue

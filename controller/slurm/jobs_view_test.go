@@ -338,7 +338,7 @@ func TestRecordedQueue(t *testing.T) {
 		slices.Sort(names)
 		return strings.Join(names, " ")
 	}
-	if got, want := sorted(wants), "arr2 dl excl2 feat gpt gpus gres lic mpc req zero"; got != want {
+	if got, want := sorted(wants), "arr2 dl excl2 feat gpt gpus gres lic mpc req toomany zero"; got != want {
 		t.Errorf("%s raise demand, want %s", got, want)
 	}
 	if got, want := sorted(holds), "arr arr2 excl parts running we|ird\nname"; got != want {

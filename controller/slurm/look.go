@@ -104,7 +104,7 @@ func (b *Backend) view(r reading) backend.View {
 	}
 	v := backend.View{At: r.at}
 	v.Jobs, v.Warnings = t.Jobs(r.jobs)
-	v.Hosts, v.Placeholders = hostsOf(r.nodes, r.jobs)
+	v.Hosts, v.Placeholders = hostsAndPlaceholders(r.nodes, r.jobs)
 	b.standIns(v)
 	var warnings []string
 	v.Resources, warnings = resourcesOf(b.Options.Licences, r.licences, r.reservations, b.Reservation)
@@ -123,26 +123,21 @@ func standsFor(n *Node) (template string, is bool) {
 // standIns marks the hosts of slurm.conf that are a template's; the first of them
 // stands for the template.
 func (b *Backend) standIns(v backend.View) {
-	for template, o := range b.Hosts {
-		names, err := hosts(o.Nodes)
-		if err != nil || o.Kind != Cloud && o.Kind != Future {
+	for i := range v.Hosts {
+		h := &v.Hosts[i]
+		template, is := b.templates[h.Name]
+		if !is {
 			continue
 		}
-		for i := range v.Hosts {
-			h := &v.Hosts[i]
-			if !slices.Contains(names, h.Name) {
-				continue
-			}
-			h.Ours = true
-			if _, stands := v.Placeholders[template]; !stands {
-				v.Placeholders[template] = *h
-			}
+		h.Ours = true
+		if _, stands := v.Placeholders[template]; !stands {
+			v.Placeholders[template] = *h
 		}
 	}
 }
 
-// hostsOf answers the hosts, and those that only stand for a template.
-func hostsOf(nodes []Node, jobs []Job) ([]backend.Host, map[string]backend.Host) {
+// hostsAndPlaceholders answers the hosts, and those that only stand for a template.
+func hostsAndPlaceholders(nodes []Node, jobs []Job) ([]backend.Host, map[string]backend.Host) {
 	busy := map[string]int64{}
 	for i := range jobs {
 		for _, name := range jobs[i].On {
@@ -153,7 +148,7 @@ func hostsOf(nodes []Node, jobs []Job) ([]backend.Host, map[string]backend.Host)
 	placeholders := map[string]backend.Host{}
 	for i := range nodes {
 		n := &nodes[i]
-		h := hostOf(*n)
+		h := asHost(*n)
 		if template, is := standsFor(n); is {
 			placeholders[template] = h
 			continue

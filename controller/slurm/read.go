@@ -94,8 +94,8 @@ func nodeOf(r *record) Node {
 		CPUs: r.number("CPUTot"), MemoryMB: r.number("RealMemory") - r.number("MemSpecLimit"),
 		Features: r.list("AvailableFeatures"), Gres: gres, Partitions: r.list("Partitions"),
 		Base: base, Flags: flags, Reason: unsigned(r.text("Reason")),
-		AllocatedCPUs: r.number("CPUAlloc"), AllocatedMemoryMB: r.number("AllocMem"),
-		Booted: r.time("BootTime"),
+		AllocatedCPUs: r.number("CPUAlloc"),
+		Booted:        r.time("BootTime"),
 	}
 	r.must("CPUTot")
 	if effective := r.number("CPUEfctv"); effective > 0 {
@@ -156,7 +156,7 @@ func licenceOf(r *record) Licence {
 
 func reservationOf(r *record) Reservation {
 	return Reservation{
-		Name: r.must("ReservationName"), Flags: r.list("Flags"), Licences: r.counts("Licenses"), Nodes: r.hosts("Nodes"),
+		Name: r.must("ReservationName"), Flags: r.list("Flags"), Licences: r.counts("Licenses"), Nodes: r.names("Nodes"),
 		State: r.must("State"), Start: r.time("StartTime"), End: r.time("EndTime"), Users: r.list("Users"),
 	}
 }
@@ -164,7 +164,7 @@ func reservationOf(r *record) Reservation {
 func partitionOf(r *record) Partition {
 	return Partition{
 		Name: r.must("PartitionName"), Default: r.text("Default") == "YES", State: r.must("State"),
-		Nodes: r.hosts("Nodes"), NodeSets: r.list("NodeSets"),
+		Nodes: r.names("Nodes"), NodeSets: r.list("NodeSets"),
 		MaxNodes: r.number("MaxNodes"), MaxTime: r.duration("MaxTime"), PriorityFactor: r.number("PriorityJobFactor"),
 	}
 }

@@ -138,8 +138,8 @@ func (r *record) list(key string) []string {
 	return strings.Split(r.fields[key], ",")
 }
 
-func (r *record) hosts(key string) []string {
-	names, err := hosts(r.text(key))
+func (r *record) names(key string) []string {
+	names, err := namesIn(r.text(key))
 	r.fail(key, err)
 	return names
 }
