@@ -32,10 +32,14 @@ type Resource struct {
 	// Ceiling is the fixed total; jobs that ask for more are refused as they are submitted.
 	Ceiling int64
 	Used    int64
-	// Withheld is what we keep from jobs, since it is not had now; Reserved is what others keep back for theirs.
+	// Withheld is what we keep from jobs, since it is not had now; Reserved is what others keep back for
+	// theirs of the rest.
 	Withheld, Reserved int64
 	// Elsewhere is what the scheduler was told to be in use outside of it.
 	Elsewhere int64
+	// Doubted says why what was read of it last is not believed yet; the numbers are then those that were last believed.
+	// Empty where they are believed.
+	Doubted string
 	// Changed tells that it has just been changed to be so.
 	Changed bool
 }

@@ -8,11 +8,12 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/backend"
 )
 
 // DefaultReservation begins the names of the reservations that keep tokens back, where nothing else is said.
@@ -102,7 +103,7 @@ func (o Options) Check() error {
 	templates := map[string]string{}
 	for _, template := range slices.Sorted(maps.Keys(o.Hosts)) {
 		h := o.Hosts[template]
-		names, err := hosts(h.Nodes)
+		names, err := namesIn(h.Nodes)
 		declared := h.Kind == Cloud || h.Kind == Future
 		switch {
 		case err != nil:
@@ -122,24 +123,34 @@ func (o Options) Check() error {
 	return errors.Join(wrong...)
 }
 
-// kindOf answers how Slurm knows a host of slurm.conf that is ours; "" where it is not ours.
-func (o Options) kindOf(host string) (HostKind, error) {
+// declared answers the templates of the hosts of slurm.conf that are ours, by the hosts' names. A list that
+// cannot be read, which [Options.Check] tells of, names none.
+func (o Options) declared() map[string]string {
+	templates := map[string]string{}
 	for _, template := range slices.Sorted(maps.Keys(o.Hosts)) {
-		h := o.Hosts[template]
-		names, err := hosts(h.Nodes)
-		if err != nil {
-			return "", fmt.Errorf("slurm.hosts.%s.nodes: %w", template, err)
-		}
-		if slices.Contains(names, host) {
-			return h.Kind, nil
+		if h := o.Hosts[template]; h.Kind == Cloud || h.Kind == Future {
+			names, _ := namesIn(h.Nodes)
+			for _, name := range names {
+				templates[name] = template
+			}
 		}
 	}
-	return "", nil
+	return templates
+}
+
+// kindOf answers how Slurm knows a host of slurm.conf that is ours; "" where it is not ours.
+func (b *Backend) kindOf(host string) HostKind {
+	if template, is := b.templates[host]; is {
+		return b.Hosts[template].Kind
+	}
+	return ""
 }
 
 // Backend is a cluster that is scheduled by Slurm.
 type Backend struct {
 	Options
+	// templates are those of the hosts of slurm.conf that are ours, by the hosts' names.
+	templates map[string]string
 	// one lets one change of tokens through at a time.
 	one sync.Mutex
 	// ours is what others change is held against.
@@ -147,8 +158,12 @@ type Backend struct {
 	// drifts is how far Slurm's counts of used tokens are from what its jobs ask for.
 	drifts drifts
 	// guard has seen the readings so far, one of which is judged at a time.
-	guard   Guard
-	judging sync.Mutex
+	guard Guard
+	// believed is how the resources were counted when that was last not doubted.
+	believed map[string]backend.Resource
+	judging  sync.Mutex
+	// starts tells when slurmctld was seen to start.
+	starts starts
 }
 
 // New makes a backend; it asks nothing of Slurm yet.
@@ -171,7 +186,7 @@ func New(o Options) *Backend {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Backend{Options: o}
+	return &Backend{Options: o, templates: o.declared()}
 }
 
 // Name is what people call it.
@@ -180,13 +195,33 @@ func (b *Backend) Name() string { return "Slurm" }
 // Lasting is [Durable].
 func (b *Backend) Lasting() time.Duration { return Durable.Std() }
 
-// Requeue stops a job, so that it waits again. One that may not be run again, or has
-// ended, is left alone.
-func (b *Backend) Requeue(ctx context.Context, job int64) error {
-	_, err := b.Commands.Run(ctx, "scontrol", "requeue", strconv.FormatInt(job, 10))
-	if IsRefused(err) {
-		b.Log.Warn("a job is not stopped to wait again", "job", job, "why", err)
-		return nil
+// stoppable are the states of jobs that a requeue has wait again: those that are just ending end.
+const stoppable = "RUNNING,SUSPENDED,STOPPED,CONFIGURING"
+
+// Requeue stops the jobs that are on a host now, so that they wait again. One that may not be run again, or has
+// just ended, is left alone. It is an error where we may not stop jobs.
+func (b *Backend) Requeue(ctx context.Context, host string) error {
+	if err := nameOne(host); err != nil {
+		return err
 	}
-	return err
+	out, err := b.Commands.Run(ctx, "squeue", "--noheader", "--all", "--local", "--nodelist="+host, "--states="+stoppable, "--format=%A")
+	switch {
+	case IsRefused(err, NoSuch):
+		return nil
+	case err != nil:
+		return fmt.Errorf("requeue the jobs on %s: %w", host, err)
+	}
+	var errs []error
+	for job := range strings.FieldsSeq(string(out)) {
+		_, err := b.Commands.Run(ctx, "scontrol", "requeue", job)
+		switch {
+		case IsRefused(err, Forbidden):
+			return fmt.Errorf("host %s: we may not stop jobs in Slurm; run as SlurmUser or as an operator (sacctmgr modify user set adminlevel=operator): %w", host, err)
+		case IsRefused(err):
+			b.Log.Warn("a job is not stopped to wait again", "host", host, "job", job, "why", err)
+		case err != nil:
+			errs = append(errs, fmt.Errorf("requeue job %s on %s: %w", job, host, err))
+		}
+	}
+	return errors.Join(errs...)
 }

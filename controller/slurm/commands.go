@@ -142,7 +142,7 @@ var says = []struct {
 	{"Connection refused", NoDaemon},
 	{"Requested nodes are busy", Busy},
 	{"Requested nodes busy", Busy},
-	{"Invalid node name specified", NoSuch},
+	{"Invalid node name", NoSuch},
 	{"Requested reservation is invalid", NoSuch},
 	{"Invalid job id specified", NoSuch},
 	{"Nothing modified", NoSuch},

@@ -36,6 +36,7 @@ func TestFaultsAreToldApart(t *testing.T) {
 		"resume of an idle node":           {"slurm_update error: Invalid node state specified", BadState},
 		"an unprivileged user":             {"slurm_update error: Invalid user id", Forbidden},
 		"an unprivileged user reserves":    {"Error creating the reservation: Access/permission denied", Forbidden},
+		"jobs of a node that is not there": {"squeue: error: Invalid node name nosuch", NoSuch},
 		"a reservation is not there":       {"slurm_update error: Requested reservation is invalid", NoSuch},
 		"sacctmgr changes what is not":     {" Nothing modified", NoSuch},
 		"sacctmgr adds what is there":      {" Nothing new added.", Exists},

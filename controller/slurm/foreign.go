@@ -14,12 +14,15 @@ import (
 type changesOfOurs struct {
 	mu    sync.Mutex
 	known map[string]note // by our name of the resource
-	said  map[string]bool
+	said  map[string][]string
 }
 
 type note struct {
 	backend.Resource
 	at cluster.Time
+	// unsure tells that a change of ours is under way, or that nobody knows what became of it; Withheld is then the
+	// most that may be ours.
+	unsure bool
 }
 
 // note keeps how a resource is counted after a change of ours.
@@ -27,9 +30,28 @@ func (o *changesOfOurs) note(resource string, r backend.Resource, at cluster.Tim
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.known == nil {
-		o.known, o.said = map[string]note{}, map[string]bool{}
+		o.known, o.said = map[string]note{}, map[string][]string{}
 	}
-	o.known[resource] = note{r, at}
+	o.known[resource] = note{Resource: r, at: at}
+}
+
+// about notes that a command of ours is about to keep back so many units, before it runs: so our own change
+// never counts as someone else's, whatever becomes of the command and whoever reads meanwhile.
+func (o *changesOfOurs) about(resource string, withheld int64, at cluster.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if known, found := o.known[resource]; found {
+		known.Withheld, known.at, known.unsure = max(known.Withheld, withheld), at, true
+		o.known[resource] = known
+	}
+}
+
+// tells tells whether what was read at a moment can be told from changes of ours.
+func (o *changesOfOurs) tells(resource string, at cluster.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	known, found := o.known[resource]
+	return found && !known.unsure && at > known.at
 }
 
 // added answers how many units someone else keeps back by our reservation, beside ours.
@@ -51,43 +73,37 @@ func asTheirs(r backend.Resource, added int64) backend.Resource {
 	return r
 }
 
-// news answers what someone else has changed of a resource since our last change, as read at a moment.
-func (o *changesOfOurs) news(resource string, r backend.Resource, at cluster.Time) []string {
+// news answers what someone else has changed of a resource since our last change, and which of that was not said
+// of the reading before.
+func (o *changesOfOurs) news(resource string, r backend.Resource) (all, fresh []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	known, found := o.known[resource]
-	if !found || at <= known.at {
-		return nil // our own change may not be in what was read
+	all = Foreign(resource, o.known[resource].Resource, r)
+	for _, sentence := range all {
+		if !slices.Contains(o.said[resource], sentence) {
+			fresh = append(fresh, sentence)
+		}
 	}
-	return Foreign(resource, known.Resource, r)
-}
-
-// first tells whether a sentence is said for the first time since it was forgotten.
-func (o *changesOfOurs) first(sentence string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.said == nil {
-		o.said = map[string]bool{}
-	}
-	was := o.said[sentence]
-	o.said[sentence] = true
-	return !was
+	o.said[resource] = all
+	return all, fresh
 }
 
 // foreign answers, and logs once, what someone else has changed. Where that is respected, it
 // is counted in the resources as theirs.
 func (b *Backend) foreign(resources map[string]backend.Resource, at cluster.Time) (warnings []string) {
 	for _, name := range slices.Sorted(maps.Keys(resources)) {
+		if !b.ours.tells(name, at) {
+			continue // our own change may not be in what was read
+		}
 		r := resources[name]
 		if b.Respect {
 			r = asTheirs(r, b.ours.added(name, r))
 			resources[name] = r
 		}
-		for _, sentence := range b.ours.news(name, r, at) {
-			warnings = append(warnings, sentence)
-			if b.ours.first(sentence) {
-				b.Log.Warn("someone else changed what is ours in Slurm", "what", sentence)
-			}
+		all, fresh := b.ours.news(name, r)
+		warnings = append(warnings, all...)
+		for _, sentence := range fresh {
+			b.Log.Warn("someone else changed what is ours in Slurm", "what", sentence)
 		}
 	}
 	return warnings

@@ -3,15 +3,11 @@ package slurm
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// Limits of a list of hosts.
-const (
-	mostHosts  = 1 << 16 // names of one list
-	mostDigits = 18      // of one number
-)
+// mostHosts is how many names one list may have.
+const mostHosts = 1 << 16
 
 // ExpandHosts answers the names that Slurm's short form of a list stands for, in its
 // order, as in "c[1-3,07-09],n4". Errors name the place, counted in bytes from 0.
@@ -99,9 +95,10 @@ func (e *expander) ranges(most int) ([]string, error) {
 		if !isRange {
 			high = low
 		}
-		from, to := number(low), number(high)
+		from, err := whole(low)
+		to, err2 := whole(high)
 		switch {
-		case from < 0 || to < 0:
+		case err != nil || err2 != nil:
 			return nil, e.fault("%q is no range of numbers", one)
 		case from > to:
 			return nil, e.fault("the range %q runs backwards", one)
@@ -116,20 +113,8 @@ func (e *expander) ranges(most int) ([]string, error) {
 	return all, nil
 }
 
-// number answers the number that digits stand for, or -1.
-func number(digits string) int64 {
-	if digits == "" || len(digits) > mostDigits || strings.Trim(digits, "0123456789") != "" {
-		return -1
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil {
-		return -1
-	}
-	return n
-}
-
-// hosts answers the sorted names of a list that may be empty in Slurm's words.
-func hosts(list string) ([]string, error) {
+// namesIn answers the sorted names of a list that may be empty in Slurm's words.
+func namesIn(list string) ([]string, error) {
 	if absent(list) {
 		return nil, nil
 	}

@@ -22,6 +22,9 @@ const longestReason = 200
 // refuses.
 var oneHost = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 
+// oneGres is the name of what is counted of a node, and perhaps its type.
+var oneGres = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*(:[A-Za-z_][A-Za-z0-9_.+-]*|:[0-9]+[A-Za-z_.+-][A-Za-z0-9_.+-]*)?$`)
+
 // oneFeature is what may be a feature in Slurm, so that no constraint or command takes it for more.
 var oneFeature = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.=/+-]*$`)
 
@@ -32,11 +35,7 @@ var oneFeature = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.=/+-]*$`)
 func (b *Backend) Declare(ctx context.Context, m backend.Machine) error {
 	o := b.Hosts[m.Template]
 	if o.Kind == Cloud || o.Kind == Future {
-		kind, err := b.kindOf(m.Name)
-		if err != nil {
-			return err
-		}
-		if kind != o.Kind {
+		if b.templates[m.Name] != m.Template {
 			return fmt.Errorf("host %s is none of the nodes of template %s; name it under slurm.hosts.%s.nodes", m.Name, m.Template, m.Template)
 		}
 	}
@@ -67,10 +66,7 @@ func (b *Backend) Open(ctx context.Context, host string) error {
 // a later call goes on. A host of slurm.conf stays known: one with State=CLOUD stays drained, one with
 // State=FUTURE is put back to that.
 func (b *Backend) Remove(ctx context.Context, host string) (busy bool, err error) {
-	kind, err := b.kindOf(host)
-	if err != nil {
-		return false, err
-	}
+	kind := b.kindOf(host)
 	err = b.change(ctx, host, func(n *Node) ([]string, error) { return remove(n, host, kind) })
 	if errors.Is(err, errBusy) || IsRefused(err, Busy) {
 		return true, nil
@@ -111,15 +107,23 @@ func (b *Backend) DropPlaceholder(ctx context.Context, template string) error {
 	})
 }
 
-// change reads a host, does what decide says, and goes on until there is nothing left
-// to do. decide gets nil where Slurm does not know the host.
-func (b *Backend) change(ctx context.Context, host string, decide func(*Node) ([]string, error)) error {
+// nameOne answers an error where a name is not that of one host.
+func nameOne(host string) error {
 	if !oneHost.MatchString(host) || strings.EqualFold(host, "all") {
 		return fmt.Errorf("%q is no name of a host; Slurm would take it for a list or for options", host)
 	}
+	return nil
+}
+
+// change reads a host, does what decide says, and goes on until there is nothing left
+// to do. decide gets nil where Slurm does not know the host.
+func (b *Backend) change(ctx context.Context, host string, decide func(*Node) ([]string, error)) error {
+	if err := nameOne(host); err != nil {
+		return err
+	}
 	var refusal error
 	for range mostSteps {
-		n, err := b.find(ctx, host)
+		n, err := b.Commands.Node(ctx, host)
 		if err != nil {
 			return err
 		}
@@ -142,24 +146,12 @@ func (b *Backend) change(ctx context.Context, host string, decide func(*Node) ([
 	return fmt.Errorf("host %s: not done after %d commands: %w", host, mostSteps, refusal)
 }
 
-func (b *Backend) find(ctx context.Context, host string) (*Node, error) {
-	all, err := b.Commands.Nodes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	i, there := slices.BinarySearchFunc(all, host, func(n Node, name string) int { return strings.Compare(n.Name, name) })
-	if !there {
-		return nil, nil
-	}
-	return &all[i], nil
-}
-
 // shape is what a node is declared with.
 type shape struct {
 	cpus, memoryMB int64
-	features       []string // sorted
-	gres           map[string]int64
-	partitions     []string // in which it must be
+	features       []string         // sorted
+	gres           map[string]int64 // by NAME or NAME:TYPE
+	partitions     []string         // in which it must be
 }
 
 // shapeOf answers what a machine is declared with: what it has, and what its template has beside
@@ -181,9 +173,12 @@ func shapeOf(m backend.Machine, o HostOptions) (shape, error) {
 	slices.Sort(s.features)
 	s.features = slices.Compact(s.features)
 	maps.Copy(s.gres, m.Countables)
+	for name := range o.Gres { // which says of what type each is
+		delete(s.gres, untyped(name))
+	}
 	maps.Copy(s.gres, o.Gres)
 	for name, n := range s.gres {
-		if !oneFeature.MatchString(name) || n < 0 {
+		if !oneGres.MatchString(name) || n < 0 {
 			return shape{}, fmt.Errorf("host %s: %d of %q cannot be gres in Slurm", m.Name, n, name)
 		}
 	}
@@ -194,6 +189,21 @@ func shapeOf(m backend.Machine, o HostOptions) (shape, error) {
 	return s, nil
 }
 
+// untyped answers the name of NAME or NAME:TYPE.
+func untyped(gres string) string {
+	name, _, _ := strings.Cut(gres, ":")
+	return name
+}
+
+// countables adds up the types of each name, as nodes are told of.
+func (s shape) countables() map[string]int64 {
+	sums := make(map[string]int64, len(s.gres))
+	for name, n := range s.gres {
+		sums[untyped(name)] += n
+	}
+	return sums
+}
+
 // lacks says in which way a node is not of a shape; "" where it is.
 func (s shape) lacks(n *Node) string {
 	features := slices.Sorted(slices.Values(n.Features))
@@ -202,8 +212,8 @@ func (s shape) lacks(n *Node) string {
 		return fmt.Sprintf("it has %d cpus and %d MB, not %d and %d", n.CPUs, n.MemoryMB, s.cpus, s.memoryMB)
 	case !slices.Equal(features, s.features):
 		return fmt.Sprintf("it has the features %v, not %v", features, s.features)
-	case !maps.Equal(n.Gres, s.gres):
-		return fmt.Sprintf("it has the gres %v, not %v; GresTypes in slurm.conf must name each", n.Gres, s.gres)
+	case !maps.Equal(n.Gres, s.countables()):
+		return fmt.Sprintf("it has the gres %v, not %v; GresTypes in slurm.conf must name each", n.Gres, s.countables())
 	}
 	return ""
 }

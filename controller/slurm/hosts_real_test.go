@@ -71,13 +71,13 @@ func TestRealDynamicHosts(t *testing.T) {
 		must(t, b.Declare(ctx, m))
 	}
 	n, _ := r.node("e1")
-	if h := hostOf(n); h.State != backend.HostAwaited || !h.Removable || n.Address != m.Address {
+	if h := asHost(n); h.State != backend.HostAwaited || !h.Removable || n.Address != m.Address {
 		t.Errorf("%+v", n)
 	}
 	r.dynamic("e1", m.Address, "CPUs=4 RealMemory=4000 Feature=big,dyn")
 	r.until("it has come, and is closed", func() bool {
 		n, _ := r.node("e1")
-		return hostOf(n).State == backend.HostClosed && hostOf(n).Drained
+		return asHost(n).State == backend.HostClosed && asHost(n).Drained
 	})
 	if got := r.job(waits); !strings.HasPrefix(got, "PENDING") {
 		t.Errorf("the job is %s before its host is opened", got)
@@ -90,7 +90,7 @@ func TestRealDynamicHosts(t *testing.T) {
 	for range 2 {
 		must(t, b.Drain(ctx, "e1", "a test"))
 	}
-	if n, _ := r.node("e1"); n.Reason != "xce: a test" || hostOf(n).State != backend.HostClosed || !hostOf(n).Drained {
+	if n, _ := r.node("e1"); n.Reason != "xce: a test" || asHost(n).State != backend.HostClosed || !asHost(n).Drained {
 		t.Errorf("%+v", n)
 	}
 	for range 2 {
@@ -175,7 +175,7 @@ SlurmctldParameters=power_save_interval=1,power_save_min_interval=0`)
 		for range 2 {
 			must(t, b.Declare(ctx, machine("c1", "127.0.0.1", "t")))
 		}
-		if n, _ := r.node("c1"); !n.has("DRAIN") || round == 0 && hostOf(n).State != backend.HostAwaited {
+		if n, _ := r.node("c1"); !n.has("DRAIN") || round == 0 && asHost(n).State != backend.HostAwaited {
 			t.Errorf("%+v", n)
 		}
 		// A slurmd that started before the node was powered up, by the second, does not count as just started.
@@ -184,7 +184,7 @@ SlurmctldParameters=power_save_interval=1,power_save_min_interval=0`)
 		r.slurmd("c1", "-b")
 		r.until("it has come, and is closed", func() bool {
 			n, _ := r.node("c1")
-			return hostOf(n).State == backend.HostClosed && hostOf(n).Drained
+			return asHost(n).State == backend.HostClosed && asHost(n).Drained
 		})
 		must(t, b.Open(ctx, "c1"))
 		must(t, b.Open(ctx, "c1"))

@@ -40,6 +40,10 @@ func TestPlansForHosts(t *testing.T) {
 	elsewhere.Partitions = nil
 	addressed.Address = "10.0.0.7"
 	future := nodeIn("FUTURE", "")
+	typed := HostOptions{Features: []string{"dyn"}, Gres: map[string]int64{"gpu:a100": 2, "gpu:v100": 1, "fpga": 1}}
+	withTypes, standsWithTypes := nodeIn(awaited, ""), nodeIn("FUTURE+DYNAMIC_NORM", "")
+	withTypes.Gres = map[string]int64{"gpu": 3, "fpga": 1}
+	standsWithTypes.Gres = withTypes.Gres
 	for name, c := range map[string]struct {
 		plan func() ([]string, error)
 		want string // the command, or part of the error after "!"
@@ -55,6 +59,11 @@ func TestPlansForHosts(t *testing.T) {
 		"declare other gres": {func() ([]string, error) {
 			return declare(nodeIn(awaited, notHere), ofH1, HostOptions{Features: []string{"dyn"}, Gres: map[string]int64{"fpga": 1}})
 		}, "!GresTypes"},
+		"declare types":         {func() ([]string, error) { return declare(nil, ofH1, typed) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=fpga:1,gpu:a100:2,gpu:v100:1 State=CLOUD"},
+		"declare types again":   {func() ([]string, error) { return declare(withTypes, ofH1, typed) }, ""},
+		"declare other types":   {func() ([]string, error) { return declare(nodeIn(awaited, ""), ofH1, typed) }, "!it has the gres map[gpu:2], not map[fpga:1 gpu:3]"},
+		"declare odd gres":      {func() ([]string, error) { return declare(nil, ofH1, HostOptions{Gres: map[string]int64{"gpu:a:b": 1}}) }, "!cannot be gres"},
+		"declare a count":       {func() ([]string, error) { return declare(nil, ofH1, HostOptions{Gres: map[string]int64{"gpu:7": 1}}) }, "!cannot be gres"},
 		"declare outside":       {func() ([]string, error) { return declare(elsewhere, ofH1, andDyn) }, "!not in partition main; give it a feature"},
 		"declare a static one":  {func() ([]string, error) { return declare(nodeIn("IDLE", ""), ofH1, andDyn) }, "!is in slurm.conf"},
 		"declare a placeholder": {func() ([]string, error) { return declare(nodeIn("FUTURE+DYNAMIC_NORM", ""), ofH1, andDyn) }, "!stands for hosts to come"},
@@ -118,6 +127,7 @@ func TestPlansForHosts(t *testing.T) {
 
 		"placeholder":           {func() ([]string, error) { return placeholder(nil, ofH1, andDyn) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=gpu:2 State=FUTURE"},
 		"placeholder again":     {func() ([]string, error) { return placeholder(nodeIn("FUTURE+DYNAMIC_NORM", ""), ofH1, andDyn) }, ""},
+		"placeholder of types":  {func() ([]string, error) { return placeholder(standsWithTypes, ofH1, typed) }, ""},
 		"placeholder otherwise": {func() ([]string, error) { return placeholder(nodeIn("FUTURE+DYNAMIC_NORM", ""), ofH1, HostOptions{}) }, "delete nodename=h1"},
 		"placeholder that came": {func() ([]string, error) { return placeholder(nodeIn(joins, ""), ofH1, andDyn) }, "!kept for placeholders"},
 		"placeholder, static":   {func() ([]string, error) { return placeholder(future, ofH1, andDyn) }, "!kept for placeholders"},

@@ -24,16 +24,13 @@ const (
 	fieldHetID
 	fieldHetOffset
 	fieldUser
-	fieldAccount
 	fieldPartition
-	fieldQOS
 	fieldState
 	fieldReason
 	fieldPriority
 	fieldNodes
 	fieldCPUs
 	fieldTasks
-	fieldCPUsPerTask
 	fieldMemory
 	fieldFeatures
 	fieldLicences
@@ -46,7 +43,6 @@ const (
 	fieldSubmitted
 	fieldEligible
 	fieldStarted
-	fieldDependency
 	fieldRequired
 	fieldOn
 	fieldReservation
@@ -56,10 +52,10 @@ const (
 )
 
 var fieldNames = [fieldCount]string{
-	"JobID", "ArrayJobID", "ArrayTaskID", "HetJobID", "HetJobOffset", "UserName", "Account", "Partition", "QOS",
-	"State", "Reason", "PriorityLong", "NumNodes", "NumCPUs", "NumTasks", "cpus-per-task", "MinMemory", "Feature",
+	"JobID", "ArrayJobID", "ArrayTaskID", "HetJobID", "HetJobOffset", "UserName", "Partition",
+	"State", "Reason", "PriorityLong", "NumNodes", "NumCPUs", "NumTasks", "MinMemory", "Feature",
 	"Licenses", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-socket", "tres-per-task", "TimeLimit",
-	"SubmitTime", "EligibleTime", "StartTime", "Dependency", "ReqNodes", "NodeList", "Reservation", "OverSubscribe",
+	"SubmitTime", "EligibleTime", "StartTime", "ReqNodes", "NodeList", "Reservation", "OverSubscribe",
 	"Name",
 }
 
@@ -215,31 +211,15 @@ func (p *jobParser) same(raw []byte) string {
 }
 
 func (p *jobParser) texts(j *Job) {
-	j.User, j.Account, j.Partition, j.QOS = p.text(fieldUser), p.text(fieldAccount), p.text(fieldPartition), p.text(fieldQOS)
-	j.Features, j.Dependency, j.Reservation = p.text(fieldFeatures), p.text(fieldDependency), p.text(fieldReservation)
+	j.User, j.Partition, j.Features, j.Reservation = p.text(fieldUser), p.text(fieldPartition), p.text(fieldFeatures), p.text(fieldReservation)
 	j.Reason, j.Name = p.same(p.fields[fieldReason]), p.same(p.fields[fieldName])
 	j.Exclusive = string(p.fields[fieldOversubscribe]) == "NO"
 }
 
 var (
-	errNumber = errors.New("is not a whole number from 0 to 4294967295")
-	errLimit  = errors.New("is not a length of time such as 1-02:30:00")
+	errNumber = errors.New("is not a whole number, or too large a one")
 	errMemory = errors.New("is not an amount of memory such as 4000M")
 )
-
-// whole answers digits as a number.
-func whole(text []byte) (n int64, err error) {
-	if len(text) == 0 || len(text) > 18 {
-		return 0, errNumber
-	}
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			return 0, errNumber
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n, nil
-}
 
 func (p *jobParser) numbers(j *Job) error {
 	for _, f := range [...]struct {
@@ -255,7 +235,6 @@ func (p *jobParser) numbers(j *Job) error {
 		{fieldNodes, &j.Nodes, false},
 		{fieldCPUs, &j.CPUs, false},
 		{fieldTasks, &j.Tasks, true},
-		{fieldCPUsPerTask, &j.CPUsPerTask, true},
 	} {
 		if f.optional && isEmpty(p.fields[f.field]) {
 			continue
@@ -356,7 +335,7 @@ func (p *jobParser) times(j *Job) error {
 	if !holdsHosts[j.State] {
 		j.Started, j.Expected = 0, j.Started
 	}
-	limit, err := parseLimit(p.fields[fieldTimeLimit])
+	limit, err := durationOf(p.same(p.fields[fieldTimeLimit]))
 	if err != nil {
 		return p.fault(fieldTimeLimit, err)
 	}
@@ -370,40 +349,6 @@ func (p *jobParser) times(j *Job) error {
 const longestLimit = 10 * 366 * 24 * cluster.Hour
 
 const mostSeconds = math.MaxInt64 / 1000 / 1000 // so that milliseconds, and sums of some of them, are whole numbers
-
-// parseLimit reads a length of time as D-HH:MM:SS, of which all but the last two may be left out.
-func parseLimit(text []byte) (cluster.Duration, error) {
-	switch string(text) {
-	case "UNLIMITED", "NOT_SET", "Partition_Limit", "PARTITION_LIMIT", "INVALID":
-		return 0, nil
-	}
-	if isEmpty(text) {
-		return 0, nil
-	}
-	var days int64
-	clock := text
-	if d, rest, ok := bytes.Cut(text, []byte{'-'}); ok {
-		var err error
-		if days, err = whole(d); err != nil || days > mostSeconds/(24*3600) {
-			return 0, errLimit
-		}
-		clock = rest
-	}
-	parts, total := 0, int64(0)
-	for more := true; more; parts++ {
-		var part []byte
-		part, clock, more = bytes.Cut(clock, []byte{':'})
-		n, err := whole(part)
-		if err != nil || n > mostSeconds/3600 || parts == 3 {
-			return 0, errLimit
-		}
-		total = total*60 + n
-	}
-	if parts < 2 {
-		return 0, errLimit
-	}
-	return cluster.Duration(days*24*3600+total) * cluster.Second, nil
-}
 
 // memory reads what the job wants of memory. Whether that is for each node or for
 // each cpu squeue does not say; the sum over all of them does.

@@ -43,7 +43,7 @@ func TestRecordedJobs(t *testing.T) {
 	plain := func(id int64, name string, change func(*Job)) Job {
 		j := Job{
 			ID: id, Name: name, User: "root", Partition: "main", State: "PENDING", Reason: "Priority", Priority: 1,
-			Nodes: 1, CPUs: 1, Tasks: 1, CPUsPerTask: 1, MemoryMB: 100,
+			Nodes: 1, CPUs: 1, Tasks: 1, MemoryMB: 100,
 		}
 		change(&j)
 		return j
@@ -72,7 +72,7 @@ func TestRecordedJobs(t *testing.T) {
 			j.State, j.Reason, j.On, j.TimeLimit = "RUNNING", "None", []string{"n1"}, 365*24*cluster.Hour
 			j.ArrayID, j.ArrayTasks, j.Elements, j.Licences = 4, "1", 1, map[string]int64{"foo": 1}
 		}),
-		plain(7, "dep", func(j *Job) { j.Reason, j.Dependency = "Dependency", "afterok:1(unfulfilled)" }),
+		plain(7, "dep", func(j *Job) { j.Reason = "Dependency" }),
 		plain(10, "multi", func(j *Job) {
 			j.Reason, j.Nodes, j.CPUs, j.Tasks, j.Features = "ReqNodeNotAvail, May be reserved for other job", 2, 2, 2, "[static*1&fut*1]"
 		}),
@@ -83,7 +83,7 @@ func TestRecordedJobs(t *testing.T) {
 			j.CPUs, j.Tasks, j.MemoryPerCPU, j.Gres = 2, 2, true, map[string]int64{"gpu": 2}
 		}),
 		plain(15, "mpc", func(j *Job) {
-			j.Nodes, j.CPUs, j.Tasks, j.CPUsPerTask, j.MemoryMB, j.MemoryPerCPU = 2, 6, 3, 2, 500, true
+			j.Nodes, j.CPUs, j.Tasks, j.MemoryMB, j.MemoryPerCPU = 2, 6, 3, 500, true
 			j.TimeLimit = 26*cluster.Hour + 4*cluster.Minute
 		}),
 		plain(19, "het", func(j *Job) {
@@ -126,11 +126,11 @@ func TestRecordedJobs(t *testing.T) {
 // aRow is a row that can be read, with some fields changed.
 func aRow(mark string, change map[int]string) string {
 	fields := [fieldCount]string{
-		fieldID: "7", fieldArrayID: "7", fieldArrayTasks: "N/A", fieldHetID: "N/A", fieldHetOffset: "N/A", fieldUser: "u", fieldAccount: "(null)",
-		fieldPartition: "main", fieldQOS: "(null)", fieldState: "PENDING", fieldReason: "Priority", fieldPriority: "5", fieldNodes: "2", fieldCPUs: "5",
-		fieldTasks: "5", fieldCPUsPerTask: "1", fieldMemory: "100M", fieldFeatures: "(null)", fieldLicences: "(null)",
+		fieldID: "7", fieldArrayID: "7", fieldArrayTasks: "N/A", fieldHetID: "N/A", fieldHetOffset: "N/A", fieldUser: "u",
+		fieldPartition: "main", fieldState: "PENDING", fieldReason: "Priority", fieldPriority: "5", fieldNodes: "2", fieldCPUs: "5",
+		fieldTasks: "5", fieldMemory: "100M", fieldFeatures: "(null)", fieldLicences: "(null)",
 		fieldTRES: "cpu=5,mem=200M,node=2,billing=5", fieldPerJob: "N/A", fieldPerNode: "N/A", fieldPerSocket: "N/A", fieldPerTask: "N/A",
-		fieldTimeLimit: "UNLIMITED", fieldSubmitted: "1796026147", fieldEligible: "1796026147", fieldStarted: "N/A", fieldDependency: "(null)",
+		fieldTimeLimit: "UNLIMITED", fieldSubmitted: "1796026147", fieldEligible: "1796026147", fieldStarted: "N/A",
 		fieldReservation: "(null)", fieldOversubscribe: "OK", fieldName: "job",
 	}
 	for i, text := range change {
@@ -235,7 +235,7 @@ func TestLimits(t *testing.T) {
 		"1-02:03:04": 26*cluster.Hour + 3*cluster.Minute + 4*cluster.Second, "10:00": 10 * cluster.Minute, "2:00:00": 2 * cluster.Hour,
 		"365-00:00:00": 365 * 24 * cluster.Hour, "9999-00:00:00": 9999 * 24 * cluster.Hour, "UNLIMITED": 0, "NOT_SET": 0, "Partition_Limit": 0, "N/A": 0, "0:30": 30 * cluster.Second,
 	} {
-		if got, err := parseLimit([]byte(text)); err != nil || got != want {
+		if got, err := durationOf(text); err != nil || got != want {
 			t.Errorf("%s: %v, error %v; want %v", text, got, err, want)
 		}
 	}

@@ -16,6 +16,8 @@ type Translation struct {
 	Resources map[string]string
 	// Licences are what Slurm has, by its names.
 	Licences map[string]Licence
+	// Partitions are Slurm's, whose limits keep a job from starting however many hosts there are.
+	Partitions []Partition
 	// At is when the jobs were read, Grace how long Slurm is given to look at a new one.
 	At    cluster.Time
 	Grace cluster.Duration
@@ -33,8 +35,9 @@ type Key struct {
 type translator struct {
 	Translation
 	ours        map[string]string // Slurm's name to ours
-	running     map[int64]int64   // elements that run, by array
-	begun       map[Key]bool      // heterogeneous jobs of which a component runs
+	partitions  map[string]Partition
+	running     map[int64]int64 // elements that run, by array
+	begun       map[Key]bool    // heterogeneous jobs of which a component runs
 	constraints map[constraintKey]judged
 	foreign     map[string]int64 // jobs that wait with a need for a licence that is no shared resource
 	names       []string         // of one job's licences
@@ -53,10 +56,14 @@ type judged struct{ constraint, unjudged string }
 func (t Translation) Jobs(rows []Job) (jobs []cluster.Job, warnings []string) {
 	tr := translator{
 		Translation: t, ours: make(map[string]string, len(t.Resources)), running: map[int64]int64{}, begun: map[Key]bool{},
+		partitions:  make(map[string]Partition, len(t.Partitions)),
 		constraints: map[constraintKey]judged{}, foreign: map[string]int64{},
 	}
 	for our, name := range t.Resources {
 		tr.ours[name] = our
+	}
+	for _, p := range t.Partitions {
+		tr.partitions[p.Name] = p
 	}
 	tr.count(rows)
 	jobs = make([]cluster.Job, 0, len(rows))
@@ -172,6 +179,10 @@ func (t *translator) waits(j *Job) cluster.Job {
 	var barred barrier
 	meaning := meaningOf(j.Reason)
 	barred.where(meaning.Barred(), meaning.Why)
+	if meaning.Partition {
+		why := t.forbidden(j)
+		barred.where(why != "", why)
+	}
 	barred.where(j.State == "REVOKED", "Another cluster of the federation runs it.")
 	barred.where(j.Unjudged != "", j.Unjudged)
 	if j.Reservation != "" {
@@ -196,6 +207,33 @@ func (t *translator) waits(j *Job) cluster.Job {
 	}
 	out.Told = &cluster.Told{Name: nameOf(j), Reason: j.Reason, Barred: string(barred), Expected: j.Expected}
 	return out
+}
+
+// forbidden says why none of a job's partitions would run it, however many hosts it had; "" where one may.
+func (t *translator) forbidden(j *Job) (why string) {
+	for name := range strings.SplitSeq(j.Partition, ",") {
+		p, known := t.partitions[name]
+		if !known {
+			return ""
+		}
+		if why = p.forbids(j); why == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+// forbids says why a partition would not run a job, however many hosts it had; "" where it may.
+func (p Partition) forbids(j *Job) string {
+	switch {
+	case p.State == "DOWN" || p.State == "INACTIVE":
+		return fmt.Sprintf("Its partition %s is %s.", p.Name, p.State)
+	case p.MaxNodes > 0 && j.Nodes > p.MaxNodes:
+		return fmt.Sprintf("It asks for %d nodes, and its partition %s lets a job have %d.", j.Nodes, p.Name, p.MaxNodes)
+	case p.MaxTime > 0 && j.TimeLimit > p.MaxTime:
+		return fmt.Sprintf("It asks for more time than its partition %s lets a job have, which is %s.", p.Name, p.MaxTime)
+	}
+	return ""
 }
 
 // barrier is the first reason for which a job raises no demand.

@@ -109,6 +109,47 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
+// What a partition has now bars no job, since hosts may come; what it allows does.
+func TestWhatPartitionsForbid(t *testing.T) {
+	v := viewing
+	v.Partitions = []Partition{
+		{Name: "main", State: "UP"},
+		{Name: "few", State: "UP", MaxNodes: 2},
+		{Name: "short", State: "UP", MaxTime: cluster.Hour},
+		{Name: "closed", State: "DOWN"},
+		{Name: "off", State: "INACTIVE"},
+		{Name: "emptying", State: "DRAIN"},
+	}
+	for name, c := range map[string]struct {
+		reason, partition string
+		nodes             int64
+		limit             cluster.Duration
+		says              string
+	}{
+		"more than there are":      {"PartitionNodeLimit", "main", 30, 0, ""},
+		"no such shape":            {"PartitionConfig", "main", 1, 0, ""},
+		"as many as may":           {"PartitionConfig", "few", 2, 0, ""},
+		"more than may":            {"PartitionNodeLimit", "few", 3, 0, "few lets a job have 2"},
+		"more than may, otherwise": {"PartitionConfig", "few", 3, 0, "few lets a job have 2"},
+		"one of two would do":      {"PartitionNodeLimit", "few,main", 3, 0, ""},
+		"none of two would do":     {"PartitionNodeLimit", "few,closed", 3, 0, "closed is DOWN"},
+		"as long as may":           {"PartitionConfig", "short", 1, cluster.Hour, ""},
+		"longer than may":          {"PartitionConfig", "short", 1, cluster.Hour + 1, "more time"},
+		"as long as the partition": {"PartitionConfig", "short", 1, 0, ""},
+		"down":                     {"PartitionConfig", "closed", 1, 0, "DOWN"},
+		"inactive":                 {"PartitionConfig", "off", 1, 0, "INACTIVE"},
+		"takes no new jobs":        {"PartitionConfig", "emptying", 1, 0, ""},
+		"not known":                {"PartitionConfig", "gone", 1, 0, ""},
+		"another reason":           {"Resources", "few", 3, 0, ""},
+		"what Slurm says of time":  {"PartitionTimeLimit", "main", 1, 0, "more time"},
+	} {
+		j := viewOne(t, v, aJob(func(j *Job) { j.Reason, j.Partition, j.Nodes, j.TimeLimit = c.reason, c.partition, c.nodes, c.limit }))
+		if got := j.Told.Barred; (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%s: barred %q, want %q", name, got, c.says)
+		}
+	}
+}
+
 // A constraint of ours means what Slurm's features mean, whichever way they are joined.
 func TestConstraintsMeanTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -297,7 +338,7 @@ func TestRecordedQueue(t *testing.T) {
 		slices.Sort(names)
 		return strings.Join(names, " ")
 	}
-	if got, want := sorted(wants), "arr2 dl excl2 feat gpt gpus gres lic mpc req zero"; got != want {
+	if got, want := sorted(wants), "arr2 dl excl2 feat gpt gpus gres lic mpc req toomany zero"; got != want {
 		t.Errorf("%s raise demand, want %s", got, want)
 	}
 	if got, want := sorted(holds), "arr arr2 excl parts running we|ird\nname"; got != want {

@@ -16,6 +16,7 @@ type reading struct {
 	at           cluster.Time
 	jobs         []Job
 	nodes        []Node
+	partitions   []Partition
 	licences     map[string]Licence
 	reservations []Reservation
 	settings     Settings
@@ -33,11 +34,13 @@ func (b *Backend) Look(ctx context.Context) (backend.View, error) {
 	if err != nil {
 		return backend.View{}, fmt.Errorf("look at Slurm: %w", err)
 	}
-	if err := b.judge(r); err != nil {
-		b.Log.Warn("a reading of Slurm is not acted upon", "why", err)
+	doubted, err := b.judge(r)
+	if err != nil {
 		return backend.View{}, fmt.Errorf("look at Slurm: %w", err)
 	}
-	return b.view(r), nil
+	v := b.view(r)
+	b.believe(v.Resources, doubted)
+	return v, nil
 }
 
 // read reads everything. Licences come after the reservations, so that what is used is of a
@@ -51,33 +54,57 @@ func (b *Backend) read(ctx context.Context) (r reading, err error) {
 	if r.nodes, err = b.Commands.Nodes(ctx); err != nil {
 		return r, err
 	}
+	if r.partitions, err = b.Commands.Partitions(ctx); err != nil {
+		return r, err
+	}
 	if r.reservations, err = b.Commands.Reservations(ctx); err != nil {
 		return r, err
 	}
 	if r.licences, err = b.Commands.Licences(ctx); err != nil {
 		return r, err
 	}
-	r.settings, err = b.Commands.Settings(ctx)
+	r.settings, err = b.settings(ctx)
 	return r, err
 }
 
-func (b *Backend) judge(r reading) error {
+// judge answers which licences are doubted, and why.
+func (b *Backend) judge(r reading) (doubted map[string]string, err error) {
 	b.judging.Lock()
 	defer b.judging.Unlock()
-	var err error
-	b.guard, err = b.guard.Judge(factsOf(r.settings, r.jobs, r.nodes, r.licences))
-	return err
+	b.guard, doubted, err = b.guard.Judge(factsOf(r, b.licenceNames()))
+	return doubted, err
+}
+
+// believe puts what was last believed in the place of what is doubted of resources, and keeps what is believed.
+func (b *Backend) believe(resources map[string]backend.Resource, doubted map[string]string) {
+	b.judging.Lock()
+	defer b.judging.Unlock()
+	for our, licence := range b.Options.Licences {
+		if why := doubted[licence]; why != "" {
+			r, known := b.believed[our]
+			if !known {
+				r = resources[our]
+			}
+			r.Doubted = why
+			resources[our] = r
+		}
+	}
+	b.believed = map[string]backend.Resource{}
+	for our, r := range resources {
+		r.Doubted = ""
+		b.believed[our] = r
+	}
 }
 
 // view answers a reading in our words.
 func (b *Backend) view(r reading) backend.View {
 	t := Translation{
-		Resources: b.Options.Licences, Licences: r.licences, At: r.at, Grace: b.JobGrace,
+		Resources: b.Options.Licences, Licences: r.licences, Partitions: r.partitions, At: r.at, Grace: b.JobGrace,
 		WholeNodes: r.settings.Keys["selecttype"] == "select/linear",
 	}
 	v := backend.View{At: r.at}
 	v.Jobs, v.Warnings = t.Jobs(r.jobs)
-	v.Hosts, v.Placeholders = hostsOf(r.nodes, r.jobs)
+	v.Hosts, v.Placeholders = hostsAndPlaceholders(r.nodes, r.jobs)
 	b.standIns(v)
 	var warnings []string
 	v.Resources, warnings = resourcesOf(b.Options.Licences, r.licences, r.reservations, b.Reservation)
@@ -96,26 +123,21 @@ func standsFor(n *Node) (template string, is bool) {
 // standIns marks the hosts of slurm.conf that are a template's; the first of them
 // stands for the template.
 func (b *Backend) standIns(v backend.View) {
-	for template, o := range b.Hosts {
-		names, err := hosts(o.Nodes)
-		if err != nil || o.Kind != Cloud && o.Kind != Future {
+	for i := range v.Hosts {
+		h := &v.Hosts[i]
+		template, is := b.templates[h.Name]
+		if !is {
 			continue
 		}
-		for i := range v.Hosts {
-			h := &v.Hosts[i]
-			if !slices.Contains(names, h.Name) {
-				continue
-			}
-			h.Ours = true
-			if _, stands := v.Placeholders[template]; !stands {
-				v.Placeholders[template] = *h
-			}
+		h.Ours = true
+		if _, stands := v.Placeholders[template]; !stands {
+			v.Placeholders[template] = *h
 		}
 	}
 }
 
-// hostsOf answers the hosts, and those that only stand for a template.
-func hostsOf(nodes []Node, jobs []Job) ([]backend.Host, map[string]backend.Host) {
+// hostsAndPlaceholders answers the hosts, and those that only stand for a template.
+func hostsAndPlaceholders(nodes []Node, jobs []Job) ([]backend.Host, map[string]backend.Host) {
 	busy := map[string]int64{}
 	for i := range jobs {
 		for _, name := range jobs[i].On {
@@ -126,7 +148,7 @@ func hostsOf(nodes []Node, jobs []Job) ([]backend.Host, map[string]backend.Host)
 	placeholders := map[string]backend.Host{}
 	for i := range nodes {
 		n := &nodes[i]
-		h := hostOf(*n)
+		h := asHost(*n)
 		if template, is := standsFor(n); is {
 			placeholders[template] = h
 			continue

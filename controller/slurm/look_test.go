@@ -76,7 +76,7 @@ func TestHosts(t *testing.T) {
 		{Name: "f1", CPUs: 4, Base: "FUTURE"},
 	}
 	jobs := []Job{{State: "RUNNING", On: []string{"n1"}}, {State: "COMPLETING", On: []string{"n1", "n2"}}, {State: "PENDING"}}
-	hosts, placeholders := hostsOf(nodes, jobs)
+	hosts, placeholders := hostsAndPlaceholders(nodes, jobs)
 	busy := map[string]int64{}
 	for _, h := range hosts {
 		busy[h.Name] = h.Busy

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,21 @@ import (
 // Nodes reads every node, hidden and future ones among them, ordered by name.
 func (c Commands) Nodes(ctx context.Context) ([]Node, error) {
 	return show(ctx, c, "NodeName", nodeOf, "-F", "-o", "show", "node")
+}
+
+// Node reads one node, also a hidden or future one; it is nil where Slurm has none of that name.
+func (c Commands) Node(ctx context.Context, name string) (*Node, error) {
+	all, err := show(ctx, c, "NodeName", nodeOf, "-F", "-o", "show", "node", name)
+	var refused *Refused
+	switch {
+	case errors.As(err, &refused) && strings.Contains(refused.Text, "Node "+name+" not found"):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case len(all) != 1 || all[0].Name != name:
+		return nil, fmt.Errorf("scontrol show node %s tells of %d nodes, or of another one", name, len(all))
+	}
+	return &all[0], nil
 }
 
 // Licences reads every licence, by its name in Slurm.
@@ -78,8 +94,8 @@ func nodeOf(r *record) Node {
 		CPUs: r.number("CPUTot"), MemoryMB: r.number("RealMemory") - r.number("MemSpecLimit"),
 		Features: r.list("AvailableFeatures"), Gres: gres, Partitions: r.list("Partitions"),
 		Base: base, Flags: flags, Reason: unsigned(r.text("Reason")),
-		AllocatedCPUs: r.number("CPUAlloc"), AllocatedMemoryMB: r.number("AllocMem"),
-		Booted: r.time("BootTime"),
+		AllocatedCPUs: r.number("CPUAlloc"),
+		Booted:        r.time("BootTime"),
 	}
 	r.must("CPUTot")
 	if effective := r.number("CPUEfctv"); effective > 0 {
@@ -140,7 +156,7 @@ func licenceOf(r *record) Licence {
 
 func reservationOf(r *record) Reservation {
 	return Reservation{
-		Name: r.must("ReservationName"), Flags: r.list("Flags"), Licences: r.counts("Licenses"), Nodes: r.hosts("Nodes"),
+		Name: r.must("ReservationName"), Flags: r.list("Flags"), Licences: r.counts("Licenses"), Nodes: r.names("Nodes"),
 		State: r.must("State"), Start: r.time("StartTime"), End: r.time("EndTime"), Users: r.list("Users"),
 	}
 }
@@ -148,7 +164,7 @@ func reservationOf(r *record) Reservation {
 func partitionOf(r *record) Partition {
 	return Partition{
 		Name: r.must("PartitionName"), Default: r.text("Default") == "YES", State: r.must("State"),
-		Nodes: r.hosts("Nodes"), NodeSets: r.list("NodeSets"),
+		Nodes: r.names("Nodes"), NodeSets: r.list("NodeSets"),
 		MaxNodes: r.number("MaxNodes"), MaxTime: r.duration("MaxTime"), PriorityFactor: r.number("PriorityJobFactor"),
 	}
 }

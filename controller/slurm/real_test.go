@@ -287,7 +287,7 @@ func (r *real) ready(name string) {
 	r.t.Helper()
 	r.until(name+" takes jobs", func() bool {
 		n, there := r.node(name)
-		return there && hostOf(n).State == "ready"
+		return there && asHost(n).State == "ready"
 	})
 }
 

@@ -13,6 +13,8 @@ type Meaning struct {
 	Itself bool
 	// Unlooked tells that Slurm has not said anything yet.
 	Unlooked bool
+	// Partition tells that it may be the partition's own limits, whatever hosts come, and not only that it has too few now.
+	Partition bool
 	// Why says it in one sentence.
 	Why string
 }
@@ -101,8 +103,8 @@ func others() {
 		"JobHoldMaxRequeue launch_failed_requeued_held job_requeued_in_held_state SystemFailure JobLaunchFailure")
 	mean(Meaning{Why: "A job that it depends on can never end as it would have to."}, "DependencyNeverSatisfied")
 	mean(Meaning{Why: "Its partition is down or takes no jobs."}, "PartitionDown PartitionInactive")
-	mean(Meaning{Why: "It asks for more than its partition allows."}, "PartitionNodeLimit PartitionTimeLimit")
-	mean(Meaning{Why: "No configuration of its partition could run it."}, "PartitionConfig")
+	mean(Meaning{Why: "It asks for more time than its partition allows."}, "PartitionTimeLimit")
+	mean(Meaning{Hosts: true, Partition: true, Why: "It asks for more than its partition has now."}, "PartitionConfig PartitionNodeLimit")
 	mean(Meaning{Why: "A node that it was given is down."}, "NodeDown")
 	mean(Meaning{Why: "No front end is up."}, "FrontEndDown")
 	mean(Meaning{Why: "Nothing that Slurm knows can meet what it asks for."}, "BadConstraints Constraints")

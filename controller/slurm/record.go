@@ -94,7 +94,7 @@ func absent(value string) bool {
 
 // unlimited tells whether a value is one of Slurm's words for no limit.
 func unlimited(value string) bool {
-	return absent(value) || slices.Contains([]string{"UNLIMITED", "INFINITE", "Partition_Limit"}, value)
+	return absent(value) || slices.Contains([]string{"UNLIMITED", "INFINITE", "Partition_Limit", "PARTITION_LIMIT", "NOT_SET", "INVALID"}, value)
 }
 
 func (r *record) fail(key string, err error) {
@@ -138,16 +138,16 @@ func (r *record) list(key string) []string {
 	return strings.Split(r.fields[key], ",")
 }
 
-func (r *record) hosts(key string) []string {
-	names, err := hosts(r.text(key))
+func (r *record) names(key string) []string {
+	names, err := namesIn(r.text(key))
 	r.fail(key, err)
 	return names
 }
 
 func (r *record) counts(key string) map[string]int64 {
-	counts, err := countsOf(r.text(key))
+	need, err := licencesOf(r.text(key))
 	r.fail(key, err)
-	return counts
+	return need.units
 }
 
 func (r *record) time(key string) cluster.Time {

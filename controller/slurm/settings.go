@@ -33,7 +33,7 @@ func parseSettings(text []byte) (Settings, error) {
 		s.Keys[strings.ToLower(name)] = strings.TrimSpace(value)
 	}
 	s.Version, s.Cluster = s.Keys["slurm_version"], s.Keys["clustername"]
-	booted, err := whole([]byte(s.Keys["boot_time"]))
+	booted, err := whole(s.Keys["boot_time"])
 	switch {
 	case err != nil || booted == 0 || booted > mostSeconds:
 		return Settings{}, fmt.Errorf("BOOT_TIME is %q, which is not a time in seconds since 1970", s.Keys["boot_time"])

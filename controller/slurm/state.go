@@ -35,9 +35,9 @@ func (n Node) busy() bool {
 	return n.AllocatedCPUs > 0 || n.has("ALLOCATED", "MIXED", "COMPLETING")
 }
 
-// hostOf answers a node in our words. Its Busy is 1 where jobs are on it: how many,
+// asHost answers a node in our words. Its Busy is 1 where jobs are on it: how many,
 // the jobs say.
-func hostOf(n Node) backend.Host {
+func asHost(n Node) backend.Host {
 	features := append(slices.Clone(n.Features), "node:"+n.Name)
 	for _, p := range n.Partitions {
 		features = append(features, "partition:"+p)

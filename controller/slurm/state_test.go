@@ -72,7 +72,7 @@ func TestHostOfStates(t *testing.T) {
 		if c.never {
 			n.Booted = 0
 		}
-		h := hostOf(n)
+		h := asHost(n)
 		if h.State != c.want || !strings.Contains(h.Why, c.why) || h.Busy != c.busy || h.Drained != c.drained {
 			t.Errorf("%s %q: %s %q, busy %d, drained %v", c.state, c.reason, h.State, h.Why, h.Busy, h.Drained)
 		}
@@ -80,7 +80,7 @@ func TestHostOfStates(t *testing.T) {
 }
 
 func TestHostOfCapacity(t *testing.T) {
-	h := hostOf(readNodes(t, recorded(t, "nodes-22.05.txt"))["n3"])
+	h := asHost(readNodes(t, recorded(t, "nodes-22.05.txt"))["n3"])
 	if want := []string{"node:n3", "partition:all", "partition:main", "static", "x86"}; !slices.Equal(h.Features, want) {
 		t.Errorf("%v; want %v", h.Features, want)
 	}
@@ -99,7 +99,7 @@ func TestHostOfAnyState(t *testing.T) {
 		n := Node{Name: "h", Reason: rapid.SampledFrom([]string{"", "xce: x", "y"}).Draw(t, "reason"), Booted: 1}
 		n.Base = rapid.SampledFrom(words).Draw(t, "base")
 		n.Flags = rapid.SliceOfDistinct(rapid.SampledFrom(words), rapid.ID[string]).Draw(t, "flags")
-		h := hostOf(n)
+		h := asHost(n)
 		if h.State == "" || (h.State == backend.HostReady) != (h.Why == "") {
 			t.Fatalf("%s: %+v", n.state(), h)
 		}

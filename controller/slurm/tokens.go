@@ -51,13 +51,14 @@ func (b *Backend) Withhold(ctx context.Context, resource string, usable int64) (
 // keepBack keeps back what is more than usable units of a licence, and what others have added to that where they are respected.
 func (b *Backend) keepBack(ctx context.Context, resource, name string, usable int64) (backend.Resource, error) {
 	var refusal error
-	changed := false
+	theirs, changed := int64(-1), false // what others have added is read once, before anything is changed
 	for range mostRounds {
-		r, next, err := b.look(ctx, resource, name, usable)
+		r, next, err := b.look(ctx, resource, name, usable, &theirs)
 		if r.Changed = changed; err != nil || next.command == nil {
-			return r, errors.Join(err, next.short)
+			return r, err
 		}
 		changed = true
+		b.ours.about(resource, next.want-theirs, b.Now())
 		b.Log.Info("change what is kept back", "licence", name, "usable", usable, "command", strings.Join(next.command, " "))
 		_, refusal = b.Commands.Run(ctx, "scontrol", next.command...)
 		switch {
@@ -67,11 +68,11 @@ func (b *Backend) keepBack(ctx context.Context, resource, name string, usable in
 			return r, refusal
 		}
 	}
-	r, next, err := b.look(ctx, resource, name, usable)
+	r, next, err := b.look(ctx, resource, name, usable, &theirs)
 	if r.Changed = changed; err == nil && next.command != nil {
 		err = fmt.Errorf("licence %s: Slurm keeps back %d, not %d, though it was told %d times; see the log of slurmctld: %w", name, r.Withheld, next.want, mostRounds, errOr(refusal, "it does not say why"))
 	}
-	return r, errors.Join(err, next.short)
+	return r, err
 }
 
 func errOr(err error, otherwise string) error {
@@ -81,8 +82,9 @@ func errOr(err error, otherwise string) error {
 	return err
 }
 
-// look reads how a licence stands and what is to be done about it.
-func (b *Backend) look(ctx context.Context, resource, name string, usable int64) (backend.Resource, keepBack, error) {
+// look reads how a licence stands and what is to be done about it. Where it is less than 0, theirs becomes
+// what others have added to our reservation, where that is respected.
+func (b *Backend) look(ctx context.Context, resource, name string, usable int64, theirs *int64) (backend.Resource, keepBack, error) {
 	reservations, err := b.Commands.Reservations(ctx)
 	if err != nil {
 		return backend.Resource{}, keepBack{}, err
@@ -98,20 +100,22 @@ func (b *Backend) look(ctx context.Context, resource, name string, usable int64)
 	}
 	ours := reservationName(b.Reservation, name)
 	r := resourceOf(l, reservations, ours)
-	added := int64(0)
-	if b.Respect {
-		added = b.ours.added(resource, r)
+	if *theirs < 0 {
+		*theirs = 0
+		if b.Respect {
+			*theirs = b.ours.added(resource, r)
+		}
 	}
-	next, err := plan(b.Now(), l, reservations, ours, b.ReservationUser, max(usable-added, 0))
-	r = asTheirs(r, added)
+	next, err := plan(b.Now(), l, reservations, ours, b.ReservationUser, max(usable-*theirs, 0))
+	r = asTheirs(r, min(*theirs, r.Withheld))
 	if err != nil || next.command != nil {
 		return r, next, err
 	}
-	settings, err := b.Commands.Settings(ctx)
+	settings, err := b.settings(ctx)
 	if err != nil {
 		return r, next, err
 	}
-	if since := b.Now().Sub(settings.Booted); since < b.Grace {
+	if since := b.starts.since(settings.Booted, b.Now()); since < b.Grace {
 		err = &backend.NotYet{Why: fmt.Sprintf("slurmctld started %s ago, and counts used tokens anew", since)}
 	}
 	return r, next, err
@@ -135,45 +139,37 @@ func resourceOf(l Licence, all []Reservation, ours string) backend.Resource {
 		}
 	}
 	withheld := min(mine, max(0, l.Reserved-others))
-	return backend.Resource{Ceiling: l.Total, Used: l.Used, Withheld: withheld, Reserved: l.Reserved - withheld, Elsewhere: max(0, l.Deficit)}
+	// Jobs of others' reservations cannot take what ours keeps back, however much they reserve.
+	reserved := min(l.Reserved-withheld, max(0, l.Total-withheld))
+	return backend.Resource{Ceiling: l.Total, Used: l.Used, Withheld: withheld, Reserved: reserved, Elsewhere: max(0, l.Deficit)}
 }
 
 // keepBack is what is to be done about a licence.
 type keepBack struct {
 	want    int64    // units that are to be kept back
 	command []string // of scontrol; nil where nothing is to be done
-	short   error    // why fewer are kept back than was asked for
 }
 
 // plan answers what makes jobs able to use at most usable units of a licence. No count is
 // out of the range that Slurm takes: it would refuse the update, and forget the reservation's
 // licences as it does so.
+//
+// A reservation cannot be made that asks, at any time until its end, for more than others leave; one that is there can be
+// changed to do so. Then jobs in others' reservations have what both leave, and jobs in none have nothing: so ours is made as
+// large as it can be, and then keeps back all of it, whenever others' begin.
 func plan(now cluster.Time, l Licence, all []Reservation, ours, user string, usable int64) (keepBack, error) {
 	if l.Total < 0 || l.Total > mostUnits {
 		return keepBack{}, fmt.Errorf("licence %s: a total of %d makes no sense; set it anew in Slurm", l.Name, l.Total)
 	}
-	var k keepBack
-	room := l.Total
-	var theirs []string
+	k := keepBack{want: max(0, l.Total-usable)}
 	i := slices.IndexFunc(all, func(r Reservation) bool { return r.Name == ours })
-	for j, r := range all {
-		// Slurm adds up all reservations that overlap in time, and ours overlaps every later one.
-		if j != i && r.Licences[l.Name] > 0 {
-			room = max(0, room-r.Licences[l.Name])
-			theirs = append(theirs, r.Name)
-		}
-	}
-	asked := max(0, l.Total-usable)
-	k.want = min(asked, room)
-	if k.want < asked {
-		k.short = fmt.Errorf("licence %s: %d of %d units can be kept back, since others reserve it (%s); jobs may use %d more than is had until those reservations are deleted", l.Name, k.want, asked, strings.Join(theirs, ", "), asked-k.want)
-	}
 	count := fmt.Sprintf("licenses=%s:%d", l.Name, k.want)
 	end := "endtime=now+" + lasts
 	switch {
 	case i < 0 && k.want == 0:
 	case i < 0:
-		k.command = []string{"create", "reservation", "reservationname=" + ours, "starttime=now", end, "users=" + user, "flags=LICENSE_ONLY", count}
+		made := fmt.Sprintf("licenses=%s:%d", l.Name, min(k.want, leftBy(all, l)))
+		k.command = []string{"create", "reservation", "reservationname=" + ours, "starttime=now", end, "users=" + user, "flags=LICENSE_ONLY", made}
 	case len(all[i].Nodes) > 0:
 		return keepBack{}, fmt.Errorf("reservation %s has hosts, so it is not ours; delete or rename it, or set slurm.reservation to another name", ours)
 	case k.want == 0, all[i].State != "ACTIVE":
@@ -184,6 +180,15 @@ func plan(now cluster.Time, l Licence, all []Reservation, ours, user string, usa
 		k.command = []string{"update", "reservationname=" + ours, count}
 	}
 	return k, nil
+}
+
+// leftBy answers how many units of a licence all reservations together leave, those that begin later among them.
+func leftBy(all []Reservation, l Licence) int64 {
+	left := l.Total
+	for _, r := range all {
+		left -= r.Licences[l.Name]
+	}
+	return max(0, left)
 }
 
 // mostUnits is more than any licence has: Slurm turns -1 into 42949671 and counts in 32 bits.

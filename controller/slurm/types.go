@@ -16,8 +16,8 @@ type Node struct {
 	// Reason is who said what of the node, as in "xce: idle [root@2026-01-31T08:00:00]", without the part in brackets.
 	Reason string
 	// AllocatedCPUs are in use by jobs.
-	AllocatedCPUs, AllocatedMemoryMB int64
-	Booted                           cluster.Time
+	AllocatedCPUs int64
+	Booted        cluster.Time
 }
 
 // Licence is one licence as `scontrol -o show licenses` tells of it.
@@ -67,23 +67,23 @@ type Job struct {
 	// Elements is how many of them there are, AtOnce how many may run at once (0 is no limit).
 	Elements, AtOnce int64
 	// HetID and HetOffset tell of a component of a heterogeneous job; HetID is 0 where it is none.
-	HetID, HetOffset                           int64
-	Name, User, Account, Partition, QOS, State string
-	Reason                                     string
-	Priority                                   int64
+	HetID, HetOffset             int64
+	Name, User, Partition, State string
+	Reason                       string
+	Priority                     int64
 	// Nodes is, of a job that waits, how many Slurm thinks that it takes at least; CPUs and Tasks are those of all nodes.
-	Nodes, CPUs, Tasks, CPUsPerTask int64
-	MemoryMB                        int64 // on each node, or for each cpu
-	MemoryPerCPU                    bool
-	Features                        string
-	Licences                        map[string]int64
-	AnyLicence                      bool             // one of Licences, not all
-	Gres                            map[string]int64 // on each node
+	Nodes, CPUs, Tasks int64
+	MemoryMB           int64 // on each node, or for each cpu
+	MemoryPerCPU       bool
+	Features           string
+	Licences           map[string]int64
+	AnyLicence         bool             // one of Licences, not all
+	Gres               map[string]int64 // on each node
 	// Unjudged says what of its wishes cannot be judged here, in one sentence.
 	Unjudged                               string
 	TimeLimit                              cluster.Duration // 0 is none
 	Submitted, Eligible, Started, Expected cluster.Time
-	Dependency, Reservation                string
+	Reservation                            string
 	RequiredNodes                          []string
 	Exclusive                              bool
 	On                                     []string // nodes it runs on

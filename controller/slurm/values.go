@@ -3,6 +3,7 @@ package slurm
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,41 @@ func timeOf(text string) (cluster.Time, error) {
 	return cluster.TimeOf(t), nil
 }
 
-// durationOf reads a length of time as Slurm prints it, [days-][[hours:]minutes:]seconds,
+// mostDigits is how many digits a number has at most.
+const mostDigits = 18
+
+// whole answers digits as a number.
+func whole[T string | []byte](text T) (n int64, err error) {
+	if len(text) == 0 || len(text) > mostDigits {
+		return 0, errNumber
+	}
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return 0, errNumber
+		}
+		n = n*10 + int64(text[i]-'0')
+	}
+	return n, nil
+}
+
+// count answers a number that may end with K, M, G or T for powers of 1024.
+func count(text string) (int64, error) {
+	unit := int64(1)
+	if text != "" {
+		if i := strings.IndexByte("KMGT", text[len(text)-1]&^0x20); i >= 0 {
+			unit, text = int64(1)<<(10*(i+1)), text[:len(text)-1]
+		}
+	}
+	n, err := whole(text)
+	if err != nil || n > math.MaxInt64/4/unit {
+		return 0, errNumber
+	}
+	return n * unit, nil
+}
+
+var errLimit = errors.New("is not a length of time such as 1-02:30:00")
+
+// durationOf reads a length of time as Slurm prints it, [[hours:]minutes:]seconds,
 // or days-hours[:minutes[:seconds]]; 0 where there is none, or no limit.
 func durationOf(text string) (cluster.Duration, error) {
 	if unlimited(text) {
@@ -36,65 +71,115 @@ func durationOf(text string) (cluster.Duration, error) {
 	if !hasDays {
 		days, rest = "0", text
 	}
-	parts := strings.Split(rest, ":")
-	units := []cluster.Duration{cluster.Hour, cluster.Minute, cluster.Second}
+	units := []int64{3600, 60, 1}
+	parts := strings.Count(rest, ":") + 1
+	if parts > len(units) {
+		return 0, errLimit
+	}
 	if !hasDays {
-		units = units[max(0, len(units)-len(parts)):]
+		units = units[len(units)-parts:]
 	}
-	total := number(days)
-	if total < 0 || len(parts) > len(units) {
-		return 0, errors.New("not a length of time")
+	n, err := whole(days)
+	if err != nil || n > mostSeconds/(24*3600)/2 {
+		return 0, errLimit
 	}
-	sum := cluster.Duration(total) * 24 * cluster.Hour
-	for i, p := range parts {
-		n := number(p)
-		if n < 0 {
-			return 0, errors.New("not a length of time")
+	seconds := n * 24 * 3600
+	for part := range strings.SplitSeq(rest, ":") {
+		n, err := whole(part)
+		if err != nil || n > mostSeconds/3600/8 {
+			return 0, errLimit
 		}
-		sum += cluster.Duration(n) * units[i]
+		seconds += n * units[0]
+		units = units[1:]
 	}
-	return sum, nil
+	return cluster.Duration(seconds) * cluster.Second, nil
 }
 
-// countsOf reads names with counts, as in "foo:3,vcs@pool:8"; a name alone counts as 1.
-// What is named twice is added up. It is nil where there is none.
-func countsOf(text string) (map[string]int64, error) {
-	if absent(text) {
-		return nil, nil
-	}
-	counts := map[string]int64{}
-	for _, one := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",;|&", r) }) {
-		name, n := one, int64(1)
-		if i := strings.LastIndexByte(one, ':'); i >= 0 {
-			name, n = one[:i], number(one[i+1:])
-		}
-		if name == "" || n < 0 {
-			return nil, fmt.Errorf("%q is no name with a count", one)
-		}
-		counts[name] += n
-	}
-	return counts, nil
+// licenceNeed is what one text asks of licences.
+type licenceNeed struct {
+	units    map[string]int64
+	any      bool
+	unjudged string
 }
 
-// gresOf reads what a node has beside cpus and memory, as in "gpu:a100:2(S:0-1),gpu:v100:1,fpga",
-// and adds up the types of each.
+// licencesOf reads a list such as vcs@pool:3,foo, or vcs:1|foo:2 where one of them
+// is enough. One that is asked for without a count is asked for once; none is no need.
+func licencesOf(text string) (licenceNeed, error) {
+	need := licenceNeed{units: map[string]int64{}, any: strings.Contains(text, "|")}
+	if need.any && strings.ContainsAny(text, ",;") {
+		need.unjudged = "It asks for licences joined by both , and |, which cannot be judged here."
+	}
+	for item := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",;|&", r) }) {
+		name, units := item, int64(1)
+		if i := strings.LastIndexAny(item, ":*"); i >= 0 {
+			n, err := whole(item[i+1:])
+			if err != nil {
+				return need, fmt.Errorf("has %q, which is not NAME:COUNT", item)
+			}
+			name, units = item[:i], n
+		}
+		if len(name) == 0 || units > math.MaxInt32 {
+			return need, fmt.Errorf("has %q, which is not NAME:COUNT", item)
+		}
+		if units > 0 {
+			need.units[name] += units
+		} else if need.any {
+			return licenceNeed{}, nil // one that needs nothing is enough
+		}
+	}
+	if len(need.units) == 0 {
+		return licenceNeed{}, nil
+	}
+	return need, nil
+}
+
+// gresOf reads what a node has, or a job asks for, beside cpus and memory, as in "gpu:a100:2(S:0-1),fpga" or
+// "gres:gpu:tesla:2,gres/gpu=1", and adds up the types of each; it is nil where there is none.
 func gresOf(text string) (map[string]int64, error) {
 	if absent(text) {
 		return nil, nil
 	}
-	counts := map[string]int64{}
-	for _, one := range strings.Split(outside(text), ",") {
-		parts := strings.Split(strings.TrimPrefix(one, "gres/"), ":")
-		n, last := int64(1), parts[len(parts)-1]
-		if typed := len(parts) == 2 && strings.Trim(last[:min(1, len(last))], "0123456789-") != ""; len(parts) > 1 && !typed {
-			n = scaled(last)
+	var counts map[string]int64
+	for item := range strings.SplitSeq(outside(text), ",") {
+		name, n, err := gresItem(item)
+		if err != nil {
+			return nil, fmt.Errorf("has %q: %w", item, err)
 		}
-		if parts[0] == "" || n < 0 {
-			return nil, fmt.Errorf("%q is no name with a count", one)
+		if n == 0 {
+			continue
 		}
-		counts[parts[0]] += n
+		if counts == nil {
+			counts = map[string]int64{}
+		}
+		counts[name] = min(counts[name]+n, mostCounted)
 	}
 	return counts, nil
+}
+
+func gresItem(item string) (name string, n int64, err error) {
+	rest, prefixed := strings.CutPrefix(item, "gres")
+	if prefixed && rest != "" && (rest[0] == ':' || rest[0] == '/') {
+		rest = rest[1:]
+	} else {
+		rest = item
+	}
+	parts := strings.FieldsFunc(rest, func(r rune) bool { return r == ':' || r == '=' })
+	if len(parts) == 0 || len(parts) > 4 {
+		return "", 0, errors.New("this is not NAME:TYPE:COUNT")
+	}
+	// What Slurm tells in other fields too is none of these.
+	switch kind, _, _ := strings.Cut(parts[0], "/"); kind {
+	case "cpu", "mem", "node", "billing", "energy", "vmem", "pages", "fs", "bb", "ic", "license":
+		return "", 0, nil
+	}
+	if len(parts) == 1 {
+		return parts[0], 1, nil
+	}
+	last := parts[len(parts)-1]
+	if n, err = count(last); err != nil && len(parts) == 2 && strings.Trim(last, "-0123456789") != "" {
+		return parts[0], 1, nil // a type
+	}
+	return parts[0], n, err
 }
 
 // outside answers what of a text is outside of round brackets.
@@ -112,19 +197,4 @@ func outside(text string) string {
 		}
 	}
 	return kept.String()
-}
-
-// scaled answers a count that may end in K, M, G or T, which are powers of 1024, or -1.
-func scaled(text string) int64 {
-	shift := 0
-	if text != "" {
-		if i := strings.IndexByte("KMGT", text[len(text)-1]&^0x20); i >= 0 {
-			shift, text = 10*(i+1), text[:len(text)-1]
-		}
-	}
-	n := number(text)
-	if n < 0 || n > 1<<62>>shift {
-		return -1
-	}
-	return n << shift
 }

@@ -1,0 +1,15 @@
+package slurm
+
+import (
+	"testing"
+
+	"xce.internal/elastic/controller/backend"
+)
+
+// What we keep back ourselves is not taken for what someone else has added.
+func TestRealRespectCountsOursAsOurs(t *testing.T) {
+	r := startSlurm(t, oneNode)
+	b := r.backend(func(o *Options) { o.Respect = true })
+	withhold(t, b, "vcs", 8, backend.Resource{Ceiling: 10, Withheld: 2})
+	withhold(t, b, "vcs", 6, backend.Resource{Ceiling: 10, Withheld: 4})
+}
