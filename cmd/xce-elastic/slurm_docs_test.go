@@ -181,7 +181,7 @@ func (r *reader) before(b pageBlock) {
 		r.shows(out, `MISSING +resource vcs +the total of licence vcs is 4, not 12 \(owned 4, and at most 8 borrowed\)`,
 			`scontrol reconfigure && scontrol create reservation reservationname=xce-withheld.vcs .*licenses=vcs:8`, `\n +Licenses=vcs:12\n`)
 	case strings.Contains(text, "sbatch"):
-		r.waits(time.Minute, "xce-elastic status", `vcs +4 +4 `)
+		r.waits(time.Minute, "xce-elastic status", `(?s)Slurm, read .*vcs +4 +4 .*pool-a +vcs +8`)
 	case strings.Contains(text, "kill $(cat worker.pid)"):
 		r.waits(2*time.Minute, "xce-elastic loans -o json", `^\[\]\s*$`)
 		r.waits(time.Minute, "scontrol -o show licenses", `LicenseName=vcs Total=12 Used=0 .*Reserved=8`)

@@ -34,7 +34,6 @@ func (b *Backend) Look(ctx context.Context) (backend.View, error) {
 		return backend.View{}, fmt.Errorf("look at Slurm: %w", err)
 	}
 	if err := b.judge(r); err != nil {
-		b.Log.Warn("a reading of Slurm is not acted upon", "why", err)
 		return backend.View{}, fmt.Errorf("look at Slurm: %w", err)
 	}
 	return b.view(r), nil

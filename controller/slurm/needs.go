@@ -47,7 +47,7 @@ func (p *jobParser) licenceNeed(text []byte) (licenceNeed, error) {
 func parseLicences(text []byte) (licenceNeed, error) {
 	need := licenceNeed{units: map[string]int64{}, any: bytes.IndexByte(text, '|') >= 0}
 	if need.any && bytes.ContainsAny(text, ",;") {
-		need.unjudged = "It asks for licences joined by both , and |, which cannot be judged here."
+		need.unjudged = "it asks for licences joined by both , and |, which cannot be judged here"
 	}
 	for item := range bytes.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ';' || r == '|' }) {
 		name, units := item, int64(1)
@@ -95,13 +95,13 @@ func (p *jobParser) countables(j *Job) error {
 		case fieldPerSocket:
 			if len(asked) > 0 {
 				j.Gres = most(j.Gres, asked)
-				j.Unjudged = "It asks for " + string(raw) + " on each socket, and how many sockets it gets is not known here."
+				j.Unjudged = "it asks for " + string(raw) + " on each socket, and how many sockets it gets is not known here"
 			}
 		}
 	}
 	for name := range j.Gres {
 		if !cluster.ValidName(name) {
-			j.Unjudged = fmt.Sprintf("It asks for %q, which cannot be counted under that name here.", name)
+			j.Unjudged = fmt.Sprintf("it asks for %q, which cannot be counted under that name here", name)
 		}
 	}
 	return nil
