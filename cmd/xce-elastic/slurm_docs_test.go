@@ -206,7 +206,8 @@ func (r *reader) borrows() {
 	r.waits(time.Minute, "scontrol -o show licenses", `LicenseName=vcs Total=12 Used=6 .*Reserved=6`)
 	r.shows(r.does("xce-elastic loans"), `loan/vcs/pool-a-1 +borrowed +2`)
 	r.shows(r.does("xce-elastic explain job "+id), `Job `+id+` runs`)
-	r.shows(r.does("xce-elastic explain resource vcs"), `total of vcs is 6 = 4 owned \+ 2 borrowed`)
+	r.shows(r.does("xce-elastic jobs"), `JOB .* REASON +WHY`, `\n`+id+` +wrap +running .*vcs=6`)
+	r.shows(r.does("xce-elastic explain resource vcs"), `total of vcs is 6 = 4 owned \+ 2 borrowed`, `Slurm counts 12, of which 6 are used and 6 are kept from jobs`)
 	r.shows(r.does("xce-elastic explain loan loan/vcs/pool-a-1"), `because job `+id)
 }
 
