@@ -341,6 +341,15 @@ func (s *Service) counts(w *work, resource string) []string {
 	return []string{fmt.Sprintf("%s: jobs can take %d more. That was read at %s.", sentence, free, w.reading.At.Stamp())}
 }
 
+// unreadSince says that what is known of the backend is old, where it is.
+func (s *Service) unreadSince() []string {
+	trouble := s.trouble.Load()
+	if trouble == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s has not been read since %s, so this is how it was before that.", s.config.Backend.Name(), trouble.Since.Stamp())}
+}
+
 // pastJobs says where jobs are found that have ended.
 func (s *Service) pastJobs() string {
 	if s.config.Backend == nil {

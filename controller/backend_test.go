@@ -230,9 +230,20 @@ func TestExplainSaysHowTheBackendCountsAResource(t *testing.T) {
 	}
 	delete(s.tokens, "vcs")
 	tick(w, s)
+	if said := strings.Join(e.Sentences, "\n"); strings.Contains(said, "has not been read") {
+		t.Errorf("explain says\n%s", said)
+	}
 	e, err = w.Service.Explain(t.Context(), "resource", "vcs")
 	w.must(err)
 	if said := strings.Join(e.Sentences, "\n"); !strings.Contains(said, "Slurm does not count it.") {
+		t.Errorf("explain says\n%s", said)
+	}
+	s.broken = errAway
+	w.Clock.Advance(cluster.Second)
+	_ = w.Service.Session(t.Context())
+	e, err = w.Service.Explain(t.Context(), "resource", "vcs")
+	w.must(err)
+	if said := strings.Join(e.Sentences, "\n"); !strings.Contains(said, "Slurm has not been read since ") {
 		t.Errorf("explain says\n%s", said)
 	}
 }

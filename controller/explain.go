@@ -33,6 +33,9 @@ func (s *Service) Explain(ctx context.Context, kind, id string) (api.Explanation
 		}
 		return err
 	})
+	if err == nil && kind != "loan" {
+		e.Sentences = append(e.Sentences, s.unreadSince()...)
+	}
 	return e, err
 }
 
