@@ -238,9 +238,10 @@ func TestExplainSaysHowTheBackendCountsAResource(t *testing.T) {
 	if said := strings.Join(e.Sentences, "\n"); !strings.Contains(said, "Slurm does not count it.") {
 		t.Errorf("explain says\n%s", said)
 	}
-	s.broken = errAway
-	w.Clock.Advance(cluster.Second)
-	_ = w.Service.Session(t.Context())
+	s.tokens["vcs"], s.broken = &backend.Resource{Ceiling: 12, Withheld: 10}, errAway
+	if err := w.Service.Session(t.Context()); err == nil {
+		t.Fatal("a session ran on nothing")
+	}
 	e, err = w.Service.Explain(t.Context(), "resource", "vcs")
 	w.must(err)
 	if said := strings.Join(e.Sentences, "\n"); !strings.Contains(said, "Slurm has not been read since ") {
