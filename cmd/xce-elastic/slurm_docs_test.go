@@ -205,7 +205,8 @@ func (r *reader) borrows() {
 	r.waits(time.Minute, "squeue", id+` .* R `)
 	r.waits(time.Minute, "scontrol -o show licenses", `LicenseName=vcs Total=12 Used=6 .*Reserved=6`)
 	r.shows(r.does("xce-elastic loans"), `loan/vcs/pool-a-1 +borrowed +2`)
-	r.shows(r.does("xce-elastic explain job "+id), `Job `+id+` runs`)
+	// What we say is as of the last reading, which may be older than the job's start.
+	r.waits(20*time.Second, "xce-elastic explain job "+id, `Job `+id+` runs`)
 	r.shows(r.does("xce-elastic jobs"), `JOB .* REASON +WHY`, `\n`+id+` +wrap +running .*vcs=6`)
 	r.shows(r.does("xce-elastic explain resource vcs"), `total of vcs is 6 = 4 owned \+ 2 borrowed`, `Slurm counts 12, of which 6 are used and 6 are kept from jobs`)
 	r.shows(r.does("xce-elastic explain loan loan/vcs/pool-a-1"), `because job `+id)
