@@ -98,8 +98,8 @@ type Told struct {
 	Name string `json:"name,omitempty"`
 	// Reason is its own word for why the job waits, as in Licenses.
 	Reason string `json:"reason,omitempty"`
-	// Barred says why more hosts and tokens would not let the job start, such as
-	// that it is held; it raises no demand. Empty where they would.
+	// Barred says why more hosts and tokens would not let the job start, as in "its
+	// user holds it"; it raises no demand. Empty where they would.
 	Barred string `json:"barred,omitempty"`
 	// Expected is when the scheduler expects to start it; 0 where it does not say.
 	Expected Time `json:"expected,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"xce.internal/elastic/cluster"
@@ -36,8 +37,8 @@ type Backend interface {
 	Open(ctx context.Context, host string) error
 	// Remove takes a host out for good, unless jobs are on it.
 	Remove(ctx context.Context, host string) (busy bool, err error)
-	// Requeue stops a job, so that it waits again.
-	Requeue(ctx context.Context, job int64) error
+	// Requeue stops the jobs that are on a host, so that they wait again.
+	Requeue(ctx context.Context, host string) error
 	// Placeholder has it take jobs that only hosts of the template can run, before there
 	// is one; DropPlaceholder ends that.
 	Placeholder(ctx context.Context, template string, m backend.Machine) error
@@ -83,6 +84,23 @@ func (r *reading) host(name string) *backend.Host {
 		return &r.View.Hosts[i]
 	}
 	return nil
+}
+
+// named finds the job that the backend calls so, as in 12_7, which a row of waiting elements
+// may stand for; its id where it has no such name.
+func (r *reading) named(name string) (id int64, found bool) {
+	array, _, isElement := strings.Cut(name, "_")
+	for i := range r.View.Jobs {
+		job := &r.View.Jobs[i]
+		switch told := job.Told; {
+		case told == nil || told.Name == "":
+		case told.Name == name:
+			return job.ID, true
+		case isElement && strings.HasPrefix(told.Name, array+"_["):
+			id, found = job.ID, true
+		}
+	}
+	return id, found
 }
 
 // inUse answers how many units of a resource jobs have, and how many others keep back for
@@ -350,6 +368,33 @@ func (s *Service) unknownOutcome(what string, err error) error {
 	return refuse(http.StatusServiceUnavailable, "%s: %s did not settle it, and nothing was decided: %v", what, s.config.Backend.Name(), err)
 }
 
+// counts answers how the backend counts a resource, where jobs are told by that how many they can have.
+func (s *Service) counts(w *work, resource string) []string {
+	if w.reading == nil {
+		return nil
+	}
+	name := s.config.Backend.Name()
+	r, found := w.reading.Resources[resource]
+	if !found {
+		return []string{fmt.Sprintf("%s does not count it.", name)}
+	}
+	sentence := fmt.Sprintf("%s counts %d, of which %d are used and %d are kept from jobs since they are not had", name, r.Ceiling, r.Used, r.Withheld)
+	if r.Reserved > 0 {
+		sentence += fmt.Sprintf("; others keep back %d", r.Reserved)
+	}
+	free := max(r.Ceiling-r.Used-r.Withheld-r.Reserved, 0)
+	return []string{fmt.Sprintf("%s: jobs can take %d more. That was read at %s.", sentence, free, w.reading.At.Stamp())}
+}
+
+// unreadSince says that what is known of the backend is old, where it is.
+func (s *Service) unreadSince() []string {
+	trouble := s.trouble.Load()
+	if trouble == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s has not been read since %s, so this is how it was before that.", s.config.Backend.Name(), trouble.Since.Stamp())}
+}
+
 // pastJobs says where jobs are found that have ended.
 func (s *Service) pastJobs() string {
 	if s.config.Backend == nil {
@@ -372,7 +417,7 @@ func (s *Service) saysOf(job cluster.Job) []string {
 		sentences = append(sentences, fmt.Sprintf("%s expects to start it at %s.", name, job.Told.Expected.Stamp()))
 	}
 	if job.Told.Barred != "" {
-		sentences = append(sentences, fmt.Sprintf("Nothing is asked for on its behalf: %s.", ended(job.Told.Barred)))
+		sentences = append(sentences, "Nothing is asked for on its behalf: more hosts or tokens would not let it start.")
 	}
 	return sentences
 }

@@ -98,17 +98,3 @@ func (s *Service) take(ctx context.Context, step backend.Step) error {
 		return scheduler.Open(ctx, step.Host)
 	})
 }
-
-// requeueOn has the backend stop the jobs of a host, so that they wait again. One
-// that may not is left alone.
-func (s *Service) requeueOn(ctx context.Context, host string) error {
-	read := s.reading.Load()
-	if read == nil {
-		return nil
-	}
-	var errs []error
-	for _, i := range read.byHost[host] {
-		errs = append(errs, s.config.Backend.Requeue(ctx, read.View.Jobs[i].ID))
-	}
-	return errors.Join(errs...)
-}

@@ -214,7 +214,7 @@ func (s *Service) tell(r *reading, of found) {
 	}
 	for i := range r.View.Jobs {
 		if job := &r.View.Jobs[i]; job.State == cluster.JobWaiting && job.Told != nil && job.Told.Barred != "" {
-			job.Why = job.Told.Barred
+			job.Why = "is barred: " + job.Told.Barred
 		}
 	}
 	s.guesses.Guess(of.in, of.result)

@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -279,10 +280,61 @@ func TestABarredJobRaisesNoDemandAndSaysWhy(t *testing.T) {
 		t.Errorf("a held job demands %+v", demand)
 	}
 	said := strings.Join(w.explain("job", job), "\n")
-	for _, part := range []string{"Slurm says: JobHeldUser.", "its user holds it"} {
+	for _, part := range []string{": it is barred: its user holds it.", "Slurm says: JobHeldUser.", "Nothing is asked for on its behalf"} {
 		if !strings.Contains(said, part) {
 			t.Errorf("explain lacks %q:\n%s", part, said)
 		}
+	}
+}
+
+func TestJobsAreExplainedByWhatTheBackendCallsThem(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	array, element := s.submit(12, cluster.Told{Name: "101_[3-30%2]"}), s.submit(1, cluster.Told{Name: "101_2"})
+	tick(w, s)
+	for name, id := range map[string]int64{"101_[3-30%2]": array, "101_17": array, "101_2": element, strconv.FormatInt(element, 10): element} {
+		e, err := w.Service.Explain(t.Context(), "job", name)
+		if want := fmt.Sprintf("Job %d ", id); err != nil || !strings.HasPrefix(e.Sentences[0], want) {
+			t.Errorf("of %s it says %v, %v; want %s", name, e.Sentences, err, want)
+		}
+	}
+	for _, name := range []string{"102_1", "x", "101_", "_"} {
+		if e, err := w.Service.Explain(t.Context(), "job", name); err == nil && name != "101_" {
+			t.Errorf("of %s it says %v", name, e.Sentences)
+		}
+	}
+}
+
+func TestExplainSaysHowTheBackendCountsAResource(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	s.submit(2, cluster.Told{})
+	s.tokens["vcs"].Ceiling, s.tokens["vcs"].Withheld, s.tokens["vcs"].Reserved = 13, 10, 1
+	tick(w, s)
+	e, err := w.Service.Explain(t.Context(), "resource", "vcs")
+	w.must(err)
+	want := "Slurm counts 13, of which 2 are used and 10 are kept from jobs since they are not had; others keep back 1: jobs can take 0 more. That was read at "
+	if said := strings.Join(e.Sentences, "\n"); !strings.Contains(said, want) {
+		t.Errorf("explain lacks %q:\n%s", want, said)
+	}
+	delete(s.tokens, "vcs")
+	tick(w, s)
+	if said := strings.Join(e.Sentences, "\n"); strings.Contains(said, "has not been read") {
+		t.Errorf("explain says\n%s", said)
+	}
+	e, err = w.Service.Explain(t.Context(), "resource", "vcs")
+	w.must(err)
+	if said := strings.Join(e.Sentences, "\n"); !strings.Contains(said, "Slurm does not count it.") {
+		t.Errorf("explain says\n%s", said)
+	}
+	s.tokens["vcs"], s.broken = &backend.Resource{Ceiling: 12, Withheld: 10}, errAway
+	if err := w.Service.Session(t.Context()); err == nil {
+		t.Fatal("a session ran on nothing")
+	}
+	e, err = w.Service.Explain(t.Context(), "resource", "vcs")
+	w.must(err)
+	if said := strings.Join(e.Sentences, "\n"); !strings.Contains(said, "Slurm has not been read since ") {
+		t.Errorf("explain says\n%s", said)
 	}
 }
 

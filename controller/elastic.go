@@ -57,7 +57,7 @@ func (s *Service) writeHost(ctx context.Context, actor string, in api.WriteHost)
 		return e.keep(in, answer)
 	})
 	if err == nil && in.StopJobs != nil && s.config.Backend != nil {
-		err = s.requeueOn(ctx, written.Host.Name)
+		err = s.config.Backend.Requeue(ctx, written.Host.Name)
 	}
 	return written, err
 }

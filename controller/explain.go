@@ -25,7 +25,7 @@ func (s *Service) Explain(ctx context.Context, kind, id string) (api.Explanation
 		case "loan":
 			e.Sentences, err = w.explainLoan(id)
 		case "resource":
-			e.Sentences, err = w.explainResource(id)
+			e.Sentences, err = s.explainResource(w, id)
 		case "host":
 			e.Sentences, err = s.explainHost(w, id)
 		default:
@@ -33,11 +33,19 @@ func (s *Service) Explain(ctx context.Context, kind, id string) (api.Explanation
 		}
 		return err
 	})
+	if err == nil && kind != "loan" {
+		e.Sentences = append(e.Sentences, s.unreadSince()...)
+	}
 	return e, err
 }
 
 func (s *Service) explainJob(w *work, id string) ([]string, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil && w.reading != nil {
+		if called, found := w.reading.named(id); found {
+			n, err = called, nil
+		}
+	}
 	if err != nil {
 		return nil, refuse(http.StatusUnprocessableEntity, "job id %q is not a number; `xce-elastic jobs` lists them", id)
 	}
@@ -224,7 +232,7 @@ func keptBack(r store.Resource) string {
 	return fmt.Sprintf(", %d are kept back for others", r.Resource.KeepBack)
 }
 
-func (w *work) explainResource(name string) ([]string, error) {
+func (s *Service) explainResource(w *work, name string) ([]string, error) {
 	r, err := w.resource(name)
 	if err != nil {
 		return nil, err
@@ -238,6 +246,7 @@ func (w *work) explainResource(name string) ([]string, error) {
 		fmt.Sprintf("The total of %s is %d = %d owned + %d borrowed - %d lent.", name, st.Total, st.Owned, st.Borrowed, st.Lent),
 		fmt.Sprintf("%d are in use by running jobs, %d are kept back, %d are idle%s.", st.InUse, st.KeepBack, st.Idle, since(st.IdleSince)),
 	}
+	sentences = append(sentences, s.counts(w, name)...)
 	changed, err := w.whoOwned(name)
 	if err != nil {
 		return nil, err

@@ -149,10 +149,13 @@ func (s *scheduler) standing(host string) (known, busy bool) {
 	return s.hosts[host] != nil, s.busy(host) > 0
 }
 
-func (s *scheduler) Requeue(_ context.Context, job int64) error {
-	return s.change(fmt.Sprintf("requeue %d", job), func() {
-		j := s.job(job)
-		j.State, j.Hosts, j.Host, j.Started = cluster.JobWaiting, nil, "", 0
+func (s *scheduler) Requeue(_ context.Context, host string) error {
+	return s.change("requeue "+host, func() {
+		for i := range s.jobs {
+			if j := &s.jobs[i]; j.Host == host {
+				j.State, j.Hosts, j.Host, j.Started = cluster.JobWaiting, nil, "", 0
+			}
+		}
 	})
 }
 

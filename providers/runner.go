@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,10 +75,16 @@ func NewRunner(spec Spec, log *slog.Logger) (*Runner, error) {
 	return &Runner{spec: spec, user: account, log: log.With("provider", spec.Name), turn: make(chan struct{}, 1)}, nil
 }
 
-// Executable answers the absolute path of a file that may be executed. Links are kept, so that a link may be moved to a newer script.
+// Executable answers the absolute path of a file that may be executed: the one on PATH of a name without a
+// slash, if there is one. Links are kept, so that a link may be moved to a newer script.
 func Executable(script string) (string, error) {
 	if script == "" {
 		return "", errors.New("no script: give the path of an executable file")
+	}
+	if !strings.ContainsRune(script, filepath.Separator) {
+		if found, err := exec.LookPath(script); err == nil {
+			script = found
+		}
 	}
 	path, err := filepath.Abs(script)
 	if err != nil {
@@ -85,7 +92,7 @@ func Executable(script string) (string, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", fmt.Errorf("script: %w: give the path of an executable file", err)
+		return "", fmt.Errorf("script: %w: give the path of an executable file, or the name of one on PATH", err)
 	}
 	if !info.Mode().IsRegular() {
 		return "", fmt.Errorf("script %s is not a file: give the path of an executable file", path)

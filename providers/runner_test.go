@@ -542,3 +542,23 @@ func TestScriptThatCannotStart(t *testing.T) {
 		t.Errorf("got %+v", outcome)
 	}
 }
+
+func TestAScriptMayBeNamedAsOnPATH(t *testing.T) {
+	dir, here := t.TempDir(), t.TempDir()
+	t.Chdir(here)
+	t.Setenv("PATH", dir)
+	onPath, ours := filepath.Join(dir, "lender"), filepath.Join(here, "maker")
+	for _, path := range []string{onPath, ours} {
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for script, want := range map[string]string{"lender": onPath, "maker": ours, "./maker": ours} {
+		if got, err := Executable(script); err != nil || got != want {
+			t.Errorf("%s is %s, %v; want %s", script, got, err, want)
+		}
+	}
+	if got, err := Executable("./lender"); err == nil {
+		t.Errorf("./lender is %s", got)
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -37,19 +38,33 @@ func newJobs() *cobra.Command {
 	return cmd
 }
 
-// jobTable lists jobs; with their queues, where any has one.
+// jobTable lists jobs; with their queues, and with what another scheduler says of them, where any has that.
 func jobTable(t *table, jobs []cluster.Job) {
 	queued := slices.ContainsFunc(jobs, func(j cluster.Job) bool { return j.Queue != "" })
-	row := func(queue any, cells ...any) {
+	told := slices.ContainsFunc(jobs, func(j cluster.Job) bool { return j.Told != nil })
+	row := func(queue, reason any, cells ...any) {
+		if told {
+			cells = slices.Insert(cells, len(cells)-1, reason)
+		}
 		if queued {
 			cells = slices.Insert(cells, 4, queue)
 		}
 		t.sentence(cut, cells...)
 	}
-	row("QUEUE", "JOB", "NAME", "STATE", "USER", "TOKENS", "CPUS", "HOST", "SUBMITTED", "STARTED", "ENDED", "WHY")
+	row("QUEUE", "REASON", "JOB", "NAME", "STATE", "USER", "TOKENS", "CPUS", "HOST", "SUBMITTED", "STARTED", "ENDED", "WHY")
 	for _, j := range jobs {
-		row(dash(j.Queue), j.ID, dash(j.Name), j.State, j.User, tokenList(j), j.CPUs, dash(j.Host), stamp(j.Submitted), stamp(j.Started), stamp(j.Ended), j.Why)
+		name, reason := calledBy(j)
+		row(dash(j.Queue), dash(reason), name, dash(j.Name), j.State, j.User, tokenList(j), j.CPUs, dash(j.Host), stamp(j.Submitted), stamp(j.Started), stamp(j.Ended), j.Why)
 	}
+}
+
+// calledBy answers what whoever schedules a job calls it, and its word for why it waits.
+func calledBy(j cluster.Job) (name, reason string) {
+	name = strconv.FormatInt(j.ID, 10)
+	if j.Told == nil {
+		return name, ""
+	}
+	return cmp.Or(j.Told.Name, name), j.Told.Reason
 }
 
 func dash(text string) string {
@@ -119,8 +134,12 @@ func backendRows(t *table, st api.Status) {
 	for _, warning := range b.Warnings {
 		t.sentence(wrapped, "look at this: "+warning)
 	}
+	guesses := []string{}
 	for _, g := range b.Guesses {
-		t.row(fmt.Sprintf("guessed: %d times %s", g.Times, guessed(g)))
+		guesses = append(guesses, fmt.Sprintf("%d %s", g.Times, guessed(g)))
+	}
+	if len(guesses) > 0 {
+		t.sentence(wrapped, "jobs that were judged: "+strings.Join(guesses, ", "))
 	}
 	t.row()
 }

@@ -63,21 +63,41 @@ func TestTheWorkedExampleOfTheGuideWorks(t *testing.T) {
 // commandsOf answers the lines of the blocks of a page that are meant for a shell.
 func commandsOf(t *testing.T, page string) (lines []string) {
 	t.Helper()
+	for _, b := range blocksOf(t, page) {
+		if b.kind == "sh" {
+			lines = append(lines, b.lines...)
+		}
+	}
+	return lines
+}
+
+// pageBlock is a fenced block of a page: what it is, as in sh, and its lines that are not empty.
+type pageBlock struct {
+	kind  string
+	lines []string
+}
+
+func (b pageBlock) text() string { return strings.Join(b.lines, "\n") + "\n" }
+
+// blocksOf answers the fenced blocks of a page that say what they are.
+func blocksOf(t *testing.T, page string) (blocks []pageBlock) {
+	t.Helper()
 	f, err := os.Open(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	inside := false
+	var inside *pageBlock
 	for scan := bufio.NewScanner(f); scan.Scan(); {
+		kind, fence := strings.CutPrefix(scan.Text(), "```")
 		switch line := scan.Text(); {
-		case line == "```sh":
-			inside = true
-		case line == "```":
-			inside = false
-		case inside && line != "":
-			lines = append(lines, line)
+		case fence && inside == nil:
+			inside = &pageBlock{kind: kind}
+		case fence:
+			blocks, inside = append(blocks, *inside), nil
+		case inside != nil && line != "":
+			inside.lines = append(inside.lines, line)
 		}
 	}
-	return lines
+	return blocks
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -108,6 +109,20 @@ func TestQueuesAreListedWhereAJobHasOne(t *testing.T) {
 	}
 	if got := list(plain, queued); !strings.Contains(got, "USER  QUEUE  TOKENS") || !strings.Contains(got, "ann   -      -") || !strings.Contains(got, "ann   night  -") {
 		t.Errorf("got\n%s", got)
+	}
+}
+
+func TestReasonsOfAnotherSchedulerAreListedBesideOurs(t *testing.T) {
+	table := newTable(0)
+	jobTable(table, []cluster.Job{
+		{ID: 3, User: "ann", Why: "needs 6 vcs", Told: &cluster.Told{Name: "3_[1-9]", Reason: "Licenses"}},
+		{ID: 4, User: "ann", State: cluster.JobRunning, Told: &cluster.Told{}},
+	})
+	lines := strings.Split(table.text(), "\n")
+	for i, want := range []string{`^JOB +NAME .*ENDED  REASON +WHY`, `^3_\[1-9\] .* Licenses  needs 6 vcs`, `^4 +- +running .* -$`} {
+		if !regexp.MustCompile(want).MatchString(strings.TrimRight(lines[i], " ")) {
+			t.Errorf("line %d is %q, want %s", i, lines[i], want)
+		}
 	}
 }
 

@@ -2,14 +2,18 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/cmd/xce-elastic/config"
+	"xce.internal/elastic/controller/backend"
 	"xce.internal/elastic/controller/slurm"
 )
 
@@ -40,6 +44,27 @@ func (f *slurmFlags) run(c *config.Config) (slurm.Commands, error) {
 		return commands, fmt.Errorf("find Slurm's configuration: %w; name it with --conf or SLURM_CONF", err)
 	}
 	return commands, nil
+}
+
+// survey reads what Slurm has, by a copy of its configuration in a folder of our own: by the
+// one that daemons have, each command waits some nine seconds for a slurmctld that is down.
+func survey(ctx context.Context, commands slurm.Commands) (found slurm.Survey, err error) {
+	folder, err := os.MkdirTemp("", "xce-slurm-")
+	if err != nil {
+		return found, fmt.Errorf("make a folder for a copy of Slurm's configuration: %w; free the disk, or set TMPDIR", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	asked := commands
+	asked.Conf = filepath.Join(folder, filepath.Base(commands.Conf))
+	if err := slurm.WriteClientConf(commands.Conf, asked.Conf, slurm.DefaultMessageTimeout); err != nil {
+		return found, err
+	}
+	found, err = asked.Survey(ctx)
+	found.Conf = commands.Conf
+	if unknown := (*backend.Unknown)(nil); errors.As(err, &unknown) {
+		err = fmt.Errorf("%w; see whether slurmctld and munge run, and whether %s is the cluster's", err, commands.Conf)
+	}
+	return found, err
 }
 
 // loadIfThere reads the configuration where one is named or in its place, and answers nil where there is none.

@@ -38,7 +38,7 @@ func newSlurmCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		found, err := commands.Survey(cmd.Context())
+		found, err := survey(cmd.Context(), commands)
 		if err != nil {
 			return err
 		}
@@ -101,8 +101,8 @@ func slurmTable(t *table, c slurmChecked) {
 	for _, f := range c.Findings {
 		t.sentence(wrapped, f.Verdict, f.Subject, f.Text)
 	}
-	lines(t, "ADD TO "+c.Conf+", and run `scontrol reconfigure`", c.Lines, func(l slurm.Line) bool { return !l.Command && !l.Restart })
-	lines(t, "ADD TO "+c.Conf+", and start slurmctld anew", c.Lines, func(l slurm.Line) bool { return !l.Command && l.Restart })
+	lines(t, "WRITE INTO "+c.Conf+", in place of a line of the same name, and run `scontrol reconfigure`", c.Lines, func(l slurm.Line) bool { return !l.Command && !l.Restart })
+	lines(t, "WRITE INTO "+c.Conf+", in place of a line of the same name, and start slurmctld anew", c.Lines, func(l slurm.Line) bool { return !l.Command && l.Restart })
 	lines(t, "RUN", c.Lines, func(l slurm.Line) bool { return l.Command })
 }
 

@@ -59,6 +59,22 @@ func TestASlurmThatDoesNotAnswerIsSaidToBeSo(t *testing.T) {
 	}
 }
 
+func TestSlurmIsAskedWithoutThePatienceOfItsDaemons(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("XCE_CONFIG", "")
+	t.Setenv("TMPDIR", t.TempDir())
+	flags := program(t, "scontrol", "grep MessageTimeout $SLURM_CONF >&2; echo Unable to contact slurm controller >&2; exit 1\n")
+	if err := os.WriteFile(flags[1], []byte("MessageTimeout=100\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"check", "import"} {
+		refuses(t, append([]string{"slurm", command}, flags...), "outcome unknown: MessageTimeout=2 Unable .*, and whether "+flags[1]+" is the cluster's")
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, %v", left, err)
+	}
+}
+
 func TestAnImportDoesNotReplaceAFile(t *testing.T) {
 	flags, there := program(t, "scontrol", scontrol(t)), fileOf(t, "farm.yaml", "mine")
 	refuses(t, append([]string{"slurm", "import", "--out", there}, flags...), "^--out: open .*farm.yaml: file exists; name one that is not there")

@@ -26,7 +26,7 @@ func newSlurmImport() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		found, err := commands.Survey(cmd.Context())
+		found, err := survey(cmd.Context(), commands)
 		if err != nil {
 			return err
 		}

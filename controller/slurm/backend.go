@@ -107,15 +107,15 @@ func (o Options) Check() error {
 		declared := h.Kind == Cloud || h.Kind == Future
 		switch {
 		case err != nil:
-			say("hosts.%s.nodes: %w", template, err)
+			say("templates[%s].nodes: %w", template, err)
 		case !declared && h.Kind != Dynamic && h.Kind != "":
-			say("hosts.%s.kind: %q is none of %s, %s and %s", template, h.Kind, Dynamic, Cloud, Future)
+			say("templates[%s].kind: %q is none of %s, %s and %s", template, h.Kind, Dynamic, Cloud, Future)
 		case declared != (len(names) > 0):
-			say("hosts.%s.nodes: the hosts of kind %s and %s are named here, and no others; found %q", template, Cloud, Future, h.Nodes)
+			say("templates[%s].nodes: the hosts of kind %s and %s are named here, and no others; found %q", template, Cloud, Future, h.Nodes)
 		}
 		for _, name := range names {
 			if other, taken := templates[name]; taken {
-				say("hosts.%s.nodes: %s is of template %s already", template, name, other)
+				say("templates[%s].nodes: %s is of template %s already", template, name, other)
 			}
 			templates[name] = template
 		}

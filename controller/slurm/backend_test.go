@@ -17,16 +17,16 @@ func TestOptionsCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for want, o := range map[string]Options{
-		`slurm.licences.a: "x:3" is no name`:           {Licences: map[string]string{"a": "x:3"}},
-		`slurm.licences.a: "x,y" is no name`:           {Licences: map[string]string{"a": "x,y"}},
-		"slurm.licences.b: x is the licence of a":      {Licences: map[string]string{"a": "x", "b": "x"}},
-		"slurm.reservation: ":                          {Reservation: "a b"},
-		"slurm.reservation_user: ":                     {ReservationUser: "a,b"},
-		"slurm.hosts.a.kind: ":                         {Hosts: map[string]HostOptions{"a": {Kind: "static"}}},
-		"slurm.hosts.a.nodes: the hosts of kind cloud": {Hosts: map[string]HostOptions{"a": {Nodes: "n1"}}},
-		"slurm.hosts.b.nodes: the hosts of kind":       {Hosts: map[string]HostOptions{"b": {Kind: Future}}},
-		"slurm.hosts.a.nodes: host list":               {Hosts: map[string]HostOptions{"a": {Kind: Cloud, Nodes: "n[1"}}},
-		"slurm.hosts.b.nodes: n2 is of template a":     {Hosts: map[string]HostOptions{"a": {Kind: Cloud, Nodes: "n[1-2]"}, "b": {Kind: Future, Nodes: "n[2-3]"}}},
+		`slurm.licences.a: "x:3" is no name`:                {Licences: map[string]string{"a": "x:3"}},
+		`slurm.licences.a: "x,y" is no name`:                {Licences: map[string]string{"a": "x,y"}},
+		"slurm.licences.b: x is the licence of a":           {Licences: map[string]string{"a": "x", "b": "x"}},
+		"slurm.reservation: ":                               {Reservation: "a b"},
+		"slurm.reservation_user: ":                          {ReservationUser: "a,b"},
+		"slurm.templates[a].kind: ":                         {Hosts: map[string]HostOptions{"a": {Kind: "static"}}},
+		"slurm.templates[a].nodes: the hosts of kind cloud": {Hosts: map[string]HostOptions{"a": {Nodes: "n1"}}},
+		"slurm.templates[b].nodes: the hosts of kind":       {Hosts: map[string]HostOptions{"b": {Kind: Future}}},
+		"slurm.templates[a].nodes: host list":               {Hosts: map[string]HostOptions{"a": {Kind: Cloud, Nodes: "n[1"}}},
+		"slurm.templates[b].nodes: n2 is of template a":     {Hosts: map[string]HostOptions{"a": {Kind: Cloud, Nodes: "n[1-2]"}, "b": {Kind: Future, Nodes: "n[2-3]"}}},
 	} {
 		if err := o.Check(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v; want %s", err, want)

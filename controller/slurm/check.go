@@ -368,7 +368,7 @@ func (c *checker) licences() {
 		}
 	}
 	if changed {
-		c.add(Line{Why: "totals are what is owned and the most that may be borrowed (in place of the line that is there)", Line: "Licenses=" + licenceList(local)})
+		c.add(Line{Why: "totals are what is owned and the most that may be borrowed", Line: "Licenses=" + licenceList(local)})
 	}
 	for _, r := range raised {
 		c.keepBack(r)

@@ -12,14 +12,14 @@ func translate(features string) (constraint, unjudged string) {
 		return "", ""
 	}
 	if strings.ContainsAny(features, "[]*!") {
-		return "", "It asks for the features " + features + ", which say how many hosts of each kind; that cannot be judged here."
+		return "", "it asks for the features " + features + ", which say how many hosts of each kind; that cannot be judged here"
 	}
 	text := strings.ReplaceAll(features, ",", "&")
 	if mixes(text) {
-		return "", "It asks for the features " + features + ", which join & and | without parentheses; that cannot be judged here."
+		return "", "it asks for the features " + features + ", which join & and | without parentheses; that cannot be judged here"
 	}
 	if _, err := cluster.ParseConstraint(text); err != nil {
-		return "", "It asks for the features " + features + ", which cannot be read here."
+		return "", "it asks for the features " + features + ", which cannot be read here"
 	}
 	return text, ""
 }

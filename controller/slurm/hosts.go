@@ -36,7 +36,7 @@ func (b *Backend) Declare(ctx context.Context, m backend.Machine) error {
 	o := b.Hosts[m.Template]
 	if o.Kind == Cloud || o.Kind == Future {
 		if b.templates[m.Name] != m.Template {
-			return fmt.Errorf("host %s is none of the nodes of template %s; name it under slurm.hosts.%s.nodes", m.Name, m.Template, m.Template)
+			return fmt.Errorf("host %s is none of the nodes of template %s; name it under slurm.templates[%s].nodes", m.Name, m.Template, m.Template)
 		}
 	}
 	return b.change(ctx, m.Name, func(n *Node) ([]string, error) {
@@ -260,7 +260,7 @@ func declare(n *Node, m backend.Machine, o HostOptions) ([]string, error) {
 	case n == nil:
 		return s.create(m.Name, m.Address, "CLOUD"), nil
 	case !n.dynamic():
-		return nil, fmt.Errorf("host %s is in slurm.conf, so it is not ours to make; name the template's hosts otherwise, or set slurm.hosts.%s.kind", m.Name, m.Template)
+		return nil, fmt.Errorf("host %s is in slurm.conf, so it is not ours to make; name the template's hosts otherwise, or set slurm.templates[%s].kind", m.Name, m.Template)
 	case n.has("FUTURE"):
 		return nil, fmt.Errorf("host %s has the name of a node that stands for hosts to come; name the template's hosts otherwise", m.Name)
 	case n.Booted != 0:
@@ -359,7 +359,7 @@ func remove(n *Node, host string, kind HostKind) ([]string, error) {
 	case n == nil || n.has("FUTURE") && kind == Future:
 		return nil, nil
 	case !n.dynamic() && kind == "":
-		return nil, fmt.Errorf("host %s is in slurm.conf and not ours to take out; if it is, name it under slurm.hosts", host)
+		return nil, fmt.Errorf("host %s is in slurm.conf and not ours to take out; if it is, name it in nodes of its template under slurm.templates", host)
 	case !n.has("DRAIN"):
 		return drain(n, "leaves"), nil
 	case n.busy():

@@ -164,7 +164,7 @@ SuspendTime=86400
 SlurmctldParameters=power_save_interval=1,power_save_min_interval=0`)
 	ctx := t.Context()
 	b := r.backend(func(o *Options) { o.Hosts = map[string]HostOptions{"t": {Kind: Cloud, Nodes: "c1"}} })
-	if err := b.Declare(ctx, machine("c2", "", "t")); err == nil || !strings.Contains(err.Error(), "slurm.hosts.t.nodes") {
+	if err := b.Declare(ctx, machine("c2", "", "t")); err == nil || !strings.Contains(err.Error(), "slurm.templates[t].nodes") {
 		t.Error(err)
 	}
 	rounds := 1

@@ -99,7 +99,7 @@ func TestRecordedJobs(t *testing.T) {
 		plain(30, "m15", func(j *Job) { held(j); j.MemoryMB = 1536 }),
 		plain(31, "gps", func(j *Job) {
 			held(j)
-			j.Gres, j.Unjudged = map[string]int64{"gpu": 1}, "It asks for gres:gpu:1 on each socket, and how many sockets it gets is not known here."
+			j.Gres, j.Unjudged = map[string]int64{"gpu": 1}, "it asks for gres:gpu:1 on each socket, and how many sockets it gets is not known here"
 		}),
 		plain(32, "m0", func(j *Job) { held(j); j.MemoryMB, j.Licences = 4000, map[string]int64{"foo": 3, "sim": 1} }),
 		plain(36, "m4t", func(j *Job) { held(j); j.MemoryMB = 4 << 20 }),
@@ -305,7 +305,7 @@ func TestLicenceNeeds(t *testing.T) {
 		"a:0,b":              {units: map[string]int64{"b": 1}},
 		"a|b:2":              {units: map[string]int64{"a": 1, "b": 2}, any: true},
 		"a:0|b:2":            {},
-		"a|b,c":              {units: map[string]int64{"a": 1, "b": 1, "c": 1}, any: true, unjudged: "It asks for licences joined by both , and |, which cannot be judged here."},
+		"a|b,c":              {units: map[string]int64{"a": 1, "b": 1, "c": 1}, any: true, unjudged: "it asks for licences joined by both , and |, which cannot be judged here"},
 		"a*2":                {units: map[string]int64{"a": 2}},
 		"weird:name@x:y@z:3": {units: map[string]int64{"weird:name@x:y@z": 3}},
 	} {

@@ -183,10 +183,10 @@ func (t *translator) waits(j *Job) cluster.Job {
 		why := t.forbidden(j)
 		barred.where(why != "", why)
 	}
-	barred.where(j.State == "REVOKED", "Another cluster of the federation runs it.")
+	barred.where(j.State == "REVOKED", "another cluster of the federation runs it")
 	barred.where(j.Unjudged != "", j.Unjudged)
 	if j.Reservation != "" {
-		barred.where(true, "It may run in the reservation "+j.Reservation+" only, to which hosts are not added.")
+		barred.where(true, "it may run in the reservation "+j.Reservation+" only, to which hosts are not added")
 	}
 	barred.where(meaning.Unlooked && t.At.Sub(max(j.Submitted, j.Eligible)) < t.Grace, meaning.Why)
 	var lacking string
@@ -227,11 +227,11 @@ func (t *translator) forbidden(j *Job) (why string) {
 func (p Partition) forbids(j *Job) string {
 	switch {
 	case p.State == "DOWN" || p.State == "INACTIVE":
-		return fmt.Sprintf("Its partition %s is %s.", p.Name, p.State)
+		return fmt.Sprintf("its partition %s is %s", p.Name, p.State)
 	case p.MaxNodes > 0 && j.Nodes > p.MaxNodes:
-		return fmt.Sprintf("It asks for %d nodes, and its partition %s lets a job have %d.", j.Nodes, p.Name, p.MaxNodes)
+		return fmt.Sprintf("it asks for %d nodes, and its partition %s lets a job have %d", j.Nodes, p.Name, p.MaxNodes)
 	case p.MaxTime > 0 && j.TimeLimit > p.MaxTime:
-		return fmt.Sprintf("It asks for more time than its partition %s lets a job have, which is %s.", p.Name, p.MaxTime)
+		return fmt.Sprintf("it asks for more time than its partition %s lets a job have, which is %s", p.Name, p.MaxTime)
 	}
 	return ""
 }
@@ -281,7 +281,7 @@ func (t *translator) tokens(j *Job) (tokens map[string]int64, alternatives []map
 			elsewhere = true
 		default:
 			t.foreign[name]++
-			lacking = fmt.Sprintf("It needs %d of licence %s, which is short in Slurm and no shared resource here.", units, name)
+			lacking = fmt.Sprintf("it needs %d of licence %s, which is short in Slurm and no shared resource here", units, name)
 		}
 	}
 	if !j.AnyLicence {
@@ -302,9 +302,9 @@ func (t *translator) tokens(j *Job) (tokens map[string]int64, alternatives []map
 func (t *translator) never(name string, units int64) string {
 	switch l, there := t.Licences[name]; {
 	case !there:
-		return fmt.Sprintf("It needs %d of licence %s, which is gone from Slurm's configuration.", units, name)
+		return fmt.Sprintf("it needs %d of licence %s, which is gone from Slurm's configuration", units, name)
 	case units > l.Total:
-		return fmt.Sprintf("It needs %d of licence %s, of which Slurm's total is %d; have that raised, or ask for less.", units, name, l.Total)
+		return fmt.Sprintf("it needs %d of licence %s, of which Slurm's total is %d; have that raised, or ask for less", units, name, l.Total)
 	}
 	return ""
 }
@@ -321,12 +321,12 @@ func (t *translator) constraint(j *Job) judged {
 	}
 	features, unjudged := translate(j.Features)
 	if len(j.RequiredNodes) > 0 && !key.enough {
-		unjudged = "It asks for nodes by name and for others beside, which cannot be judged here."
+		unjudged = "it asks for nodes by name and for others beside, which cannot be judged here"
 	}
 	partitions := strings.FieldsFunc(j.Partition, func(r rune) bool { return r == ',' })
 	answer := judged{allOf(features, either("partition:", partitions), either("node:", j.RequiredNodes)), unjudged}
 	if _, err := cluster.ParseConstraint(answer.constraint); err != nil {
-		answer = judged{"", fmt.Sprintf("Its partition or its nodes have names that no constraint can hold: %v.", err)}
+		answer = judged{"", fmt.Sprintf("its partition or its nodes have names that no constraint can hold: %v", err)}
 	}
 	t.constraints[key] = answer
 	return answer
@@ -339,13 +339,13 @@ func (t *translator) whole(key Key, components []*Job) cluster.Job {
 	out := t.waits(components[0])
 	out.ID = key.ID
 	var barred barrier
-	barred.where(t.begun[key], "Some of its components have hosts already.")
+	barred.where(t.begun[key], "some of its components have hosts already")
 	barred.where(out.Told.Barred != "", out.Told.Barred)
 	for _, c := range components[1:] {
 		part := t.waits(c)
 		barred.where(part.Told.Barred != "", part.Told.Barred)
-		barred.where(part.Constraint != out.Constraint, "Its components may run on different hosts, which cannot be judged here.")
-		barred.where(len(part.Alternatives) > 0 && len(out.Alternatives) > 0, "Several of its components take one licence of several, which cannot be judged here.")
+		barred.where(part.Constraint != out.Constraint, "its components may run on different hosts, which cannot be judged here")
+		barred.where(len(part.Alternatives) > 0 && len(out.Alternatives) > 0, "several of its components take one licence of several, which cannot be judged here")
 		out.Nodes += part.Nodes
 		out.CPUs, out.MemoryMB = max(out.CPUs, part.CPUs), max(out.MemoryMB, part.MemoryMB)
 		out.Countables = most(out.Countables, part.Countables)

@@ -52,7 +52,7 @@ func TestWhatIsBarred(t *testing.T) {
 		"not looked at for long":       {func(j *Job) { j.Reason = "None" }, ""},
 		"looked at at once":            {func(j *Job) { j.Submitted, j.Eligible = viewedAt-1000, viewedAt-1000 }, ""},
 		"in a reservation":             {func(j *Job) { j.Reservation = "r1" }, "reservation r1"},
-		"unjudged":                     {func(j *Job) { j.Unjudged = "It is odd." }, "It is odd."},
+		"unjudged":                     {func(j *Job) { j.Unjudged = "it is odd" }, "it is odd"},
 		"elsewhere":                    {func(j *Job) { j.State = "REVOKED" }, "federation"},
 		"features with counts":         {func(j *Job) { j.Features = "[a*1&b*2]" }, "[a*1&b*2]"},
 		"features joined ambiguously":  {func(j *Job) { j.Features = "a&b|c" }, "without parentheses"},

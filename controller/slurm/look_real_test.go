@@ -59,7 +59,7 @@ func TestRealLook(t *testing.T) {
 		if j := jobs["waits"]; j.Told.Barred != "" || j.CPUs != 4 || j.MemoryMB != 1200 || j.Tokens["vcs"] != 9 || j.TimeLimit != 26*cluster.Hour || j.Constraint != "partition:main" {
 			t.Errorf("%+v %+v", j, j.Told)
 		}
-		if j := jobs["array"]; j.Array != 10 || j.Tokens["vcs"] != 1 || j.Tokens["sim"] != 1 || j.Told.Barred != "Its user holds it." {
+		if j := jobs["array"]; j.Array != 10 || j.Tokens["vcs"] != 1 || j.Tokens["sim"] != 1 || j.Told.Barred != "its user holds it" {
 			t.Errorf("%+v %+v", j, j.Told)
 		}
 		if j := jobs["sparse"]; j.Array != 28 {

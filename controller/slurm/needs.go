@@ -53,13 +53,13 @@ func (p *jobParser) countables(j *Job) error {
 		case fieldPerSocket:
 			if len(asked) > 0 {
 				j.Gres = most(j.Gres, asked)
-				j.Unjudged = "It asks for " + string(raw) + " on each socket, and how many sockets it gets is not known here."
+				j.Unjudged = "it asks for " + string(raw) + " on each socket, and how many sockets it gets is not known here"
 			}
 		}
 	}
 	for name := range j.Gres {
 		if !cluster.ValidName(name) {
-			j.Unjudged = fmt.Sprintf("It asks for %q, which cannot be counted under that name here.", name)
+			j.Unjudged = fmt.Sprintf("it asks for %q, which cannot be counted under that name here", name)
 		}
 	}
 	return nil

@@ -37,9 +37,9 @@ func TestMeanings(t *testing.T) {
 		"QOSMaxJobsPerUserLimit":          {true, true, "quality"},
 		"AssocMaxWallDurationPerJobLimit": {true, false, "one job"},
 		"QOSMinGRES":                      {true, false, "less"},
-		"BadConstraints":                  {true, false, "Nothing"},
+		"BadConstraints":                  {true, false, "nothing"},
 		"Reservation":                     {true, true, "reservation"},
-		"SomethingNew, of 2031":           {true, false, `Slurm says "SomethingNew, of 2031", which is not known here.`},
+		"SomethingNew, of 2031":           {true, false, `Slurm says "SomethingNew, of 2031", which is not known here`},
 		"\x1b[31mRed":                     {true, false, `not known here`},
 		"Nodes required for job are DOWN, DRAINED or something":                                         {false, false, "down"},
 		"Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions":   {false, false, "down"},
@@ -55,9 +55,9 @@ func TestMeanings(t *testing.T) {
 	}
 }
 
-func TestEveryMeaningIsASentence(t *testing.T) {
+func TestEveryMeaningGoesOnASentence(t *testing.T) {
 	for reason, m := range meanings {
-		if !strings.HasSuffix(m.Why, ".") || m.Itself && !m.Barred() {
+		if m.Why == "" || strings.HasSuffix(m.Why, ".") || m.Why[:1] == strings.ToUpper(m.Why[:1]) && !strings.HasPrefix(m.Why, "Slurm") || m.Itself && !m.Barred() {
 			t.Errorf("%s means %+v", reason, m)
 		}
 		if got := meaningOf(reason); got != m {

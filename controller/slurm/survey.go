@@ -2,15 +2,11 @@ package slurm
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strings"
-
-	"xce.internal/elastic/controller/backend"
 )
 
 // Survey is what a running Slurm has, as far as it matters for us.
@@ -42,9 +38,6 @@ var (
 // Survey reads what Slurm has. It changes nothing.
 func (c Commands) Survey(ctx context.Context) (s Survey, err error) {
 	if s.Settings, err = c.Settings(ctx); err != nil {
-		if unknown := (*backend.Unknown)(nil); errors.As(err, &unknown) {
-			err = fmt.Errorf("%w; see whether slurmctld and munge run, and whether %s is the cluster's", err, c.Conf)
-		}
 		return s, err
 	}
 	s.Conf, s.Programs = c.Conf, c.programs()

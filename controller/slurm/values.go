@@ -107,7 +107,7 @@ type licenceNeed struct {
 func licencesOf(text string) (licenceNeed, error) {
 	need := licenceNeed{units: map[string]int64{}, any: strings.Contains(text, "|")}
 	if need.any && strings.ContainsAny(text, ",;") {
-		need.unjudged = "It asks for licences joined by both , and |, which cannot be judged here."
+		need.unjudged = "it asks for licences joined by both , and |, which cannot be judged here"
 	}
 	for item := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(",;|&", r) }) {
 		name, units := item, int64(1)
