@@ -85,17 +85,16 @@ func (r *reading) host(name string) *backend.Host {
 	return nil
 }
 
-// inUse answers how many units of a resource jobs have, and how many others keep back for theirs.
+// inUse answers how many units of a resource jobs have, and how many others keep back for
+// theirs. Where the count is less than what the running jobs ask for, it was lost and begun anew.
 func (r *reading) inUse(resource string) (used, reserved int64) {
-	if counted, found := r.Resources[resource]; found {
-		return counted.Used, counted.Reserved
-	}
 	for i := range r.View.Jobs {
 		if job := &r.View.Jobs[i]; job.State == cluster.JobRunning {
 			used += job.TokensTaken(job.Alternative)[resource]
 		}
 	}
-	return used, 0
+	counted := r.Resources[resource]
+	return max(used, counted.Used), counted.Reserved
 }
 
 // work begins a change, or a look at the state, on behalf of the actor.
@@ -169,6 +168,9 @@ func (w *work) InUse(resource string) (int64, error) {
 	if w.reading == nil {
 		return w.Tx.InUse(resource)
 	}
+	if counted, asked := w.counted[resource]; asked {
+		return counted, nil
+	}
 	used, _ := w.reading.inUse(resource)
 	return used, nil
 }
@@ -183,9 +185,7 @@ func (u *unread) Unwrap() error { return u.why }
 func (s *Service) look(ctx context.Context) (*reading, error) {
 	view, err := s.config.Backend.Look(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			s.cannotRead(err)
-		}
+		s.away(ctx, err)
 		return nil, &unread{err}
 	}
 	now := s.now()
@@ -203,10 +203,18 @@ func (s *Service) look(ctx context.Context) (*reading, error) {
 func (s *Service) backendSession(ctx context.Context) error {
 	read, err := s.look(ctx)
 	if err != nil {
-		// What the books say needs no reading: a backend that has forgotten what is withheld
-		// must not wait for one.
-		s.settleAllTokens(ctx)
+		var notYet *backend.NotYet
+		if errors.As(err, &notYet) {
+			// What the books say needs no reading: a backend that has just started may have
+			// forgotten what is withheld, and must not wait for one.
+			if err := s.settleAllTokens(ctx); err != nil {
+				s.log.Debug("the backend's tokens are settled after the next session", "error", err)
+			}
+		}
 		return err
+	}
+	if !s.leads.Load() && s.store.Shared() {
+		s.guesses.Forget()
 	}
 	s.guesses.Check(read.View, guessGrace)
 	began := time.Now()
@@ -261,6 +269,27 @@ func (s *Service) settle(ctx context.Context) {
 	}
 }
 
+// isUnknown tells whether an outcome is not known: the backend is away.
+func isUnknown(err error) bool {
+	var unknown *backend.Unknown
+	return errors.As(err, &unknown)
+}
+
+// away notes that the backend did not answer. Until it is read again it is asked nothing more.
+func (s *Service) away(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		s.cannotRead(err)
+	}
+}
+
+// mustAnswer refuses what would wait for a backend that does not answer.
+func (s *Service) mustAnswer() error {
+	if trouble := s.trouble.Load(); trouble != nil {
+		return refuse(http.StatusServiceUnavailable, "%s does not answer, and nothing is decided until it does: %s", s.config.Backend.Name(), trouble.Why)
+	}
+	return nil
+}
+
 // cannotRead keeps since when, and why, the backend is not read.
 func (s *Service) cannotRead(err error) {
 	before := s.trouble.Load()
@@ -285,6 +314,15 @@ func (s *Service) hearAnew() {
 	defer s.seenMu.Unlock()
 	clear(s.seen)
 	clear(s.heard)
+}
+
+// mustLead refuses what only the controller does that runs the sessions: it alone knows which
+// fences are under way.
+func (s *Service) mustLead() error {
+	if s.store.Shared() && !s.leads.Load() {
+		return refuse(http.StatusServiceUnavailable, "another controller runs the sessions, and fences; ask that one")
+	}
+	return nil
 }
 
 // scheduledElsewhere refuses what only the builtin backend does.

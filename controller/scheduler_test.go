@@ -19,7 +19,7 @@ import (
 // scheduler is a backend that keeps to what is said of backends, in memory: it starts
 // waiting jobs in their order as far as hosts and tokens let it.
 type scheduler struct {
-	mu     sync.Mutex // a session may be while a fence is
+	mu     sync.Mutex // held by its calls: fences and sessions come at once
 	clock  *controllertest.Clock
 	jobs   []cluster.Job
 	hosts  map[string]*backend.Host
@@ -42,11 +42,11 @@ var _ controller.Backend = (*scheduler)(nil)
 func (s *scheduler) Name() string { return "Slurm" }
 
 func (s *scheduler) Look(context.Context) (backend.View, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.broken != nil {
 		return backend.View{}, s.broken
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	v := backend.View{At: s.clock.Now(), Jobs: slices.Clone(s.jobs), Resources: map[string]backend.Resource{}, Placeholders: map[string]backend.Host{}, Warnings: s.warnings}
 	for name, r := range s.tokens {
 		v.Resources[name] = *r
@@ -64,11 +64,11 @@ func (s *scheduler) Look(context.Context) (backend.View, error) {
 
 // change is one change from outside, which may fail with an outcome that no one knows.
 func (s *scheduler) change(step string, do func()) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.broken == nil || s.late {
-		s.mu.Lock()
 		s.steps = append(s.steps, step)
 		do()
-		s.mu.Unlock()
 	}
 	if s.broken != nil {
 		return &backend.Unknown{What: step, Why: s.broken}
@@ -80,27 +80,18 @@ func (s *scheduler) Withhold(_ context.Context, resource string, usable int64) (
 	if s.before != nil {
 		s.before()
 	}
-	counted, found := s.counted(resource)
-	if !found {
+	r := s.tokens[resource]
+	if r == nil {
 		return backend.Resource{}, fmt.Errorf("licence %s is not in Slurm", resource)
 	}
-	want := min(max(counted.Ceiling-usable, 0), counted.Ceiling)
-	if counted.Withheld == want && s.broken == nil {
-		return counted, nil
+	want := min(max(r.Ceiling-usable, 0), r.Ceiling)
+	if r.Withheld == want && s.broken == nil {
+		return *r, nil
 	}
-	err := s.change(fmt.Sprintf("withhold %d %s", want, resource), func() { s.tokens[resource].Withheld = want })
-	counted, _ = s.counted(resource)
+	err := s.change(fmt.Sprintf("withhold %d %s", want, resource), func() { r.Withheld = want })
+	counted := *r
 	counted.Changed = true
 	return counted, err
-}
-
-func (s *scheduler) counted(resource string) (r backend.Resource, found bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.tokens[resource]; r != nil {
-		return *r, true
-	}
-	return backend.Resource{}, false
 }
 
 func (s *scheduler) Declare(_ context.Context, m backend.Machine) error {
@@ -130,23 +121,16 @@ func (s *scheduler) Open(_ context.Context, host string) error {
 }
 
 func (s *scheduler) Remove(ctx context.Context, host string) (busy bool, err error) {
-	known, _ := s.standing(host)
-	if !known {
+	if s.hosts[host] == nil {
 		return false, nil
 	}
 	if err := s.Drain(ctx, host, "removed"); err != nil {
 		return false, err
 	}
-	if _, busy := s.standing(host); busy {
+	if s.busy(host) > 0 {
 		return true, nil
 	}
 	return false, s.change("remove "+host, func() { delete(s.hosts, host) })
-}
-
-func (s *scheduler) standing(host string) (known, busy bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.hosts[host] != nil, s.busy(host) > 0
 }
 
 func (s *scheduler) Requeue(_ context.Context, job int64) error {
