@@ -85,17 +85,16 @@ func (r *reading) host(name string) *backend.Host {
 	return nil
 }
 
-// inUse answers how many units of a resource jobs have, and how many others keep back for theirs.
+// inUse answers how many units of a resource jobs have, and how many others keep back for
+// theirs. Where the count is less than what the running jobs ask for, it was lost and begun anew.
 func (r *reading) inUse(resource string) (used, reserved int64) {
-	if counted, found := r.Resources[resource]; found {
-		return counted.Used, counted.Reserved
-	}
 	for i := range r.View.Jobs {
 		if job := &r.View.Jobs[i]; job.State == cluster.JobRunning {
 			used += job.TokensTaken(job.Alternative)[resource]
 		}
 	}
-	return used, 0
+	counted := r.Resources[resource]
+	return max(used, counted.Used), counted.Reserved
 }
 
 // work begins a change, or a look at the state, on behalf of the actor.
@@ -169,6 +168,9 @@ func (w *work) InUse(resource string) (int64, error) {
 	if w.reading == nil {
 		return w.Tx.InUse(resource)
 	}
+	if counted, asked := w.counted[resource]; asked {
+		return counted, nil
+	}
 	used, _ := w.reading.inUse(resource)
 	return used, nil
 }
@@ -183,9 +185,7 @@ func (u *unread) Unwrap() error { return u.why }
 func (s *Service) look(ctx context.Context) (*reading, error) {
 	view, err := s.config.Backend.Look(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
-			s.cannotRead(err)
-		}
+		s.away(ctx, err)
 		return nil, &unread{err}
 	}
 	now := s.now()
@@ -207,9 +207,14 @@ func (s *Service) backendSession(ctx context.Context) error {
 		if errors.As(err, &notYet) {
 			// What the books say needs no reading: a backend that has just started may have
 			// forgotten what is withheld, and must not wait for one.
-			s.settleAllTokens(ctx)
+			if err := s.settleAllTokens(ctx); err != nil {
+				s.log.Debug("the backend's tokens are settled after the next session", "error", err)
+			}
 		}
 		return err
+	}
+	if !s.leads.Load() && s.store.Shared() {
+		s.guesses.Forget()
 	}
 	s.guesses.Check(read.View, guessGrace)
 	began := time.Now()
@@ -262,6 +267,27 @@ func (s *Service) settle(ctx context.Context) {
 	if before == nil || before.Why != trouble.Why {
 		s.log.Warn("the backend has not taken all changes; they are tried again", "backend", s.config.Backend.Name(), "error", err)
 	}
+}
+
+// isUnknown tells whether an outcome is not known: the backend is away.
+func isUnknown(err error) bool {
+	var unknown *backend.Unknown
+	return errors.As(err, &unknown)
+}
+
+// away notes that the backend did not answer. Until it is read again it is asked nothing more.
+func (s *Service) away(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		s.cannotRead(err)
+	}
+}
+
+// mustAnswer refuses what would wait for a backend that does not answer.
+func (s *Service) mustAnswer() error {
+	if trouble := s.trouble.Load(); trouble != nil {
+		return refuse(http.StatusServiceUnavailable, "%s does not answer, and nothing is decided until it does: %s", s.config.Backend.Name(), trouble.Why)
+	}
+	return nil
 }
 
 // cannotRead keeps since when, and why, the backend is not read.

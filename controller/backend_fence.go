@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -22,7 +23,6 @@ type closing struct {
 	mu     sync.Mutex
 	fences map[*fence]bool
 	tokens map[string]withheld // by resource
-	hosts  map[string]time.Time
 }
 
 // fence is one fence under way: of a resource, of which so much stays usable, or of a host.
@@ -39,7 +39,7 @@ type withheld struct {
 }
 
 func newClosing() *closing {
-	return &closing{fences: map[*fence]bool{}, tokens: map[string]withheld{}, hosts: map[string]time.Time{}}
+	return &closing{fences: map[*fence]bool{}, tokens: map[string]withheld{}}
 }
 
 // begin puts a fence under way, until the answered function is called.
@@ -98,72 +98,75 @@ func (c *closing) since(resource string, usable int64, now time.Time) time.Time 
 	return now
 }
 
-// drained answers since when we have a host drained, which is now where that is news.
-func (c *closing) drained(host string, now time.Time) time.Time {
+// forget drops since when jobs cannot use more of a resource: a change of which nobody knows
+// what became is news.
+func (c *closing) forget(resource string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, known := c.hosts[host]; !known {
-		c.hosts[host] = now
-	}
-	return c.hosts[host]
-}
-
-// opened notes that a host is drained by us no more.
-func (c *closing) opened(host string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.hosts, host)
+	delete(c.tokens, resource)
 }
 
 // fenceLoan fences units of a loan behind the backend.
 func (s *Service) fenceLoan(ctx context.Context, actor string, in judge.LoanWrite) (api.Written, error) {
-	if err := s.mustLead(); err != nil {
-		return api.Written{}, err
-	}
-	end, err := s.closeTokens(ctx, in)
+	name, most, usable, err := s.foresee(ctx, in)
 	if err != nil {
 		return api.Written{}, err
 	}
-	written, err := s.write(ctx, actor, in)
+	end, err := s.closeTokens(ctx, name, usable, most > 0)
+	if err != nil {
+		return api.Written{}, err
+	}
+	written, err := s.writeLoan(ctx, actor, in, most)
 	end()
 	s.settleSoon(ctx, in.At().Resource)
 	return written, err
 }
 
-// closeTokens keeps from jobs what a fence would take, and waits until that lasts.
-func (s *Service) closeTokens(ctx context.Context, in judge.LoanWrite) (end func(), err error) {
-	var books judge.LoanBooks
-	var foreseen judge.LoanAnswer
+// foresee answers how many units a fence would take of which resource, and how many jobs
+// could use then.
+func (s *Service) foresee(ctx context.Context, in judge.LoanWrite) (name string, units, usable int64, err error) {
 	err = s.store.Read(ctx, func(tx *store.Tx) error {
 		w := s.work(tx, "")
 		w.acting = actingOf(ctx)
-		_, read, err := w.loanBooks(in)
+		_, books, err := w.loanBooks(in)
 		if err != nil {
 			return err
 		}
-		books = read
-		foreseen, err = books.Write(in, w.now)
+		name = books.Resource.Name
+		answer, err := books.Write(in, w.now)
+		units, usable = unitsTaken(answer), answer.Event.TotalAfter
 		return err
 	})
-	if err != nil || !takesUnits(foreseen) {
-		return func() {}, err
+	return name, units, usable, err
+}
+
+// unitsTaken answers how many units a fence takes out of use.
+func unitsTaken(a judge.LoanAnswer) int64 {
+	if a.Refusal != nil {
+		return 0
 	}
-	f := &fence{resource: books.Resource.Name, usable: foreseen.Event.TotalAfter}
-	end = s.closing.begin(f)
-	if err := s.settleResource(ctx, f.resource); err != nil {
+	return a.Event.After.Fenced - a.Event.Before.Fenced
+}
+
+// closeTokens keeps from jobs what is more than so many units of a resource, and waits until
+// that lasts. It is kept so until the answered function is called.
+func (s *Service) closeTokens(ctx context.Context, name string, usable int64, needed bool) (end func(), err error) {
+	if !needed {
+		return func() {}, nil
+	}
+	if err := errors.Join(s.mustLead(), s.mustAnswer()); err != nil {
+		return nil, err
+	}
+	end = s.closing.begin(&fence{resource: name, usable: usable})
+	if err := s.settleResource(ctx, name); err != nil {
 		end()
-		return nil, s.unknownOutcome("keep "+f.resource+" from jobs", err)
+		return nil, s.unknownOutcome("keep "+name+" from jobs", err)
 	}
-	if err := s.lasts(ctx, s.closing.since(f.resource, f.usable, time.Now())); err != nil {
+	if err := s.lasts(ctx, s.closing.since(name, usable, time.Now())); err != nil {
 		end()
 		return nil, err
 	}
 	return end, nil
-}
-
-// takesUnits tells whether a fence takes units out of use.
-func takesUnits(a judge.LoanAnswer) bool {
-	return a.Refusal == nil && a.Event.After.Fenced > a.Event.Before.Fenced
 }
 
 // lasts waits until a change that was made then outlives any failure of the backend.
@@ -180,35 +183,51 @@ func (s *Service) lasts(ctx context.Context, since time.Time) error {
 	}
 }
 
-// recount has the backend say what is in use now that it is withheld, in the
-// transaction of the fence: what a job has taken at the last moment stays in the total.
-func (s *Service) recount(ctx context.Context, books *judge.LoanBooks, in judge.LoanWrite, now cluster.Time) error {
-	if in.Fence == nil || s.config.Backend == nil {
-		return nil
+// recount has the backend say what is in use of a resource now that no more than so many
+// units can be used, in the transaction that takes the rest out of the books: what a job
+// has taken at the last moment stays.
+func (w *work) recount(ctx context.Context, s *Service, name string, usable int64) error {
+	if err := s.mustAnswer(); err != nil {
+		return err
 	}
-	foreseen, err := books.Write(in, now)
-	if err != nil || !takesUnits(foreseen) {
-		return nil // nothing would be fenced
-	}
-	name, usable := books.Resource.Name, foreseen.Event.TotalAfter
 	if time.Since(s.closing.since(name, usable, time.Now())) < s.config.Backend.Lasting() {
 		return refuse(http.StatusServiceUnavailable, "%s changed while its units were about to be fenced; ask again", name)
 	}
-	counted, err := s.config.Backend.Withhold(ctx, name, usable)
+	counted, err := s.withhold(ctx, name, usable)
 	if err != nil {
 		return s.unknownOutcome("count "+name, err)
 	}
 	if counted.Changed {
-		s.closing.keeps(name, usable, true, time.Now())
 		return refuse(http.StatusServiceUnavailable, "%s had forgotten what is withheld of %s; ask again", s.config.Backend.Name(), name)
 	}
-	books.InUse = counted.Used + counted.Reserved + counted.Elsewhere
+	used, _ := w.reading.inUse(name)
+	w.counted = map[string]int64{name: max(used, counted.Used) + counted.Reserved + counted.Elsewhere}
+	return nil
+}
+
+// recountLoan does so for the fence of a loan, of which it takes no more than was foreseen.
+func (s *Service) recountLoan(ctx context.Context, w *work, books *judge.LoanBooks, in judge.LoanWrite, most int64) error {
+	if in.Fence == nil || s.config.Backend == nil {
+		return nil
+	}
+	books.Most = &most
+	foreseen, err := books.Write(in, w.now)
+	if err != nil || unitsTaken(foreseen) == 0 {
+		return nil
+	}
+	if err := w.recount(ctx, s, books.Resource.Name, foreseen.Event.TotalAfter); err != nil {
+		return err
+	}
+	books.InUse = w.counted[books.Resource.Name]
 	return nil
 }
 
 // fenceHost fences a host behind the backend.
 func (s *Service) fenceHost(ctx context.Context, actor string, in api.WriteHost) (api.HostWritten, error) {
 	if err := s.mustLead(); err != nil {
+		return api.HostWritten{}, err
+	}
+	if err := s.mustAnswer(); err != nil {
 		return api.HostWritten{}, err
 	}
 	end, err := s.closeHost(ctx, in)
@@ -245,7 +264,7 @@ func (s *Service) closeHost(ctx context.Context, in api.WriteHost) (end func(), 
 		end()
 		return nil, s.unknownOutcome("drain "+host, err)
 	}
-	if err := s.lasts(ctx, s.closing.drained(host, time.Now())); err != nil {
+	if err := s.lasts(ctx, time.Now()); err != nil {
 		end()
 		return nil, err
 	}
@@ -264,12 +283,18 @@ func (e *hostEntry) clear(ctx context.Context, scheduler Backend, in api.WriteHo
 	if !e.leaves(in) {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, turnLimit)
+	defer cancel()
 	busy, err := scheduler.Remove(ctx, e.books.Row.Name)
 	if err != nil {
 		return refuse(http.StatusServiceUnavailable, "take %s out of %s: nothing was decided: %v", e.books.Row.Name, scheduler.Name(), err)
 	}
-	if busy {
-		e.books.Jobs = max(e.books.Jobs, 1)
+	if !busy {
+		return nil
+	}
+	e.books.Jobs = max(e.books.Jobs, 1)
+	if in.Lapse != nil {
+		return refuse(http.StatusServiceUnavailable, "host %s has come after all, and jobs are on it; ask again once they have ended", e.books.Row.ID)
 	}
 	return nil
 }

@@ -3,12 +3,20 @@ package controller
 import (
 	"context"
 	"errors"
-	"time"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/backend"
 	"xce.internal/elastic/controller/store"
 )
+
+// isTheBackends tells whether the backend has a host of that name for good.
+func (w *work) isTheBackends(name string) bool {
+	if w.reading == nil {
+		return false
+	}
+	h := w.reading.host(name)
+	return h != nil && !h.Removable && !h.Ours
+}
 
 // settleHosts does what the backend's hosts lack to be as the rows say.
 func (s *Service) settleHosts(ctx context.Context) error {
@@ -34,7 +42,10 @@ func (s *Service) settleHosts(ctx context.Context) error {
 	}
 	var errs []error
 	for _, step := range steps {
-		errs = append(errs, s.take(ctx, step))
+		err := s.take(ctx, step)
+		if errs = append(errs, err); isUnknown(err) {
+			break // it is away, and each call would wait for it
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -68,11 +79,7 @@ func (s *Service) take(ctx context.Context, step backend.Step) error {
 	case backend.DoDeclare:
 		return scheduler.Declare(ctx, step.Machine)
 	case backend.DoDrain:
-		err := scheduler.Drain(ctx, step.Host, step.Why)
-		if err == nil {
-			s.closing.drained(step.Host, time.Now())
-		}
-		return err
+		return scheduler.Drain(ctx, step.Host, step.Why)
 	case backend.DoRemove:
 		_, err := scheduler.Remove(ctx, step.Host)
 		return err
@@ -86,7 +93,8 @@ func (s *Service) take(ctx context.Context, step backend.Step) error {
 		if err != nil || !found || row.State != cluster.HostJoined && row.State != cluster.HostExpected || s.closing.closes(step.Host) {
 			return err
 		}
-		s.closing.opened(step.Host)
+		ctx, cancel := context.WithTimeout(ctx, turnLimit)
+		defer cancel()
 		return scheduler.Open(ctx, step.Host)
 	})
 }

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -101,7 +102,11 @@ func (s *Service) mirrorElastic(w *work, row cluster.ElasticHost, host *backend.
 	if !answers(host) {
 		return nil
 	}
-	if row.State == cluster.HostExpected && host.State == backend.HostReady {
+	if !host.Removable && !host.Ours {
+		s.warnOnce(fmt.Sprintf("host %s of %s has the name of a host that the backend has for good, and is not taken in; have %s name its machines otherwise", row.ID, row.Provider, row.Provider))
+		return nil
+	}
+	if row.State == cluster.HostExpected && (host.State == backend.HostReady || host.Drained) {
 		c := host.Capacity
 		attributes := api.JoinHost{CPUs: c.CPUs, MemoryMB: c.MemoryMB, Countables: c.Countables, Features: c.Features, Attributes: c.Attributes, Instance: backendAgent}
 		var refused *Refused
@@ -116,7 +121,7 @@ func (s *Service) mirrorElastic(w *work, row cluster.ElasticHost, host *backend.
 		return nil
 	}
 	s.heardOf(host.Name, w.now)
-	return errors.Join(s.mirrorClosed(w, row, host), s.mirrorLoad(w, row))
+	return errors.Join(s.mirrorClosed(w, row, host), w.mirrorLoad(row))
 }
 
 // mirrorClosed notes why an elastic host takes no new jobs. One that is closed for a fence that is
@@ -138,16 +143,11 @@ func (s *Service) mirrorClosed(w *work, row cluster.ElasticHost, host *backend.H
 }
 
 // mirrorLoad notes how many jobs are on an elastic host, where that is news.
-func (s *Service) mirrorLoad(w *work, row cluster.ElasticHost) error {
-	load := int64(len(w.reading.byHost[row.Name]))
-	if before, known := s.loads[row.ID]; known && before == load {
+func (w *work) mirrorLoad(row cluster.ElasticHost) error {
+	if busy := len(w.reading.byHost[row.Name]) > 0; busy == (row.BusySince > 0) {
 		return nil
 	}
-	if err := w.loaded(row.Name); err != nil {
-		return err
-	}
-	s.loads[row.ID] = load
-	return nil
+	return w.loaded(row.Name)
 }
 
 // narrow leaves to the session what it may decide on: jobs that hosts or tokens would

@@ -9,11 +9,32 @@ import (
 	"xce.internal/elastic/controller/store"
 )
 
+// turnLimit is how long the backend may take to answer while others wait for their turn.
+const turnLimit = 3 * time.Second
+
+// withhold has the backend let jobs use so many units of a resource and no more. It is
+// called in the turn of a transaction, so that no two are told one after the other what
+// is true of different totals.
+func (s *Service) withhold(ctx context.Context, resource string, usable int64) (backend.Resource, error) {
+	ctx, cancel := context.WithTimeout(ctx, turnLimit)
+	defer cancel()
+	counted, err := s.config.Backend.Withhold(ctx, resource, usable)
+	if err != nil {
+		s.closing.forget(resource)
+		if isUnknown(err) {
+			s.away(ctx, err)
+		}
+		return counted, err
+	}
+	s.closing.keeps(resource, usable, counted.Changed, time.Now())
+	return counted, nil
+}
+
 // settleSoon has the backend let jobs use what the books say of a resource, now that
 // they have changed. Where that does not come about, the next session sees to it.
 func (s *Service) settleSoon(ctx context.Context, resource string) {
-	if s.mustLead() != nil {
-		return // the one that does has been told
+	if s.mustLead() != nil || s.mustAnswer() != nil {
+		return // the one that leads has been told
 	}
 	if err := s.settleResource(ctx, resource); err != nil && ctx.Err() == nil {
 		s.log.Debug("the backend's tokens are settled after the next session", "resource", resource, "error", err)
@@ -28,11 +49,7 @@ func (s *Service) settleResource(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		usable := s.closing.usable(name, total)
-		counted, err := s.config.Backend.Withhold(ctx, name, usable)
-		if err == nil {
-			s.closing.keeps(name, usable, counted.Changed, time.Now())
-		}
+		_, err = s.withhold(ctx, name, s.closing.usable(name, total))
 		return err
 	})
 }
@@ -57,10 +74,26 @@ func (s *Service) settleTokens(ctx context.Context) error {
 		}
 		return nil
 	})
-	for _, name := range wrong {
-		err = errors.Join(err, s.settleResource(ctx, name))
+	return errors.Join(err, s.settleResources(ctx, wrong))
+}
+
+// settleAllTokens does so for each resource.
+func (s *Service) settleAllTokens(ctx context.Context) error {
+	names := make([]string, len(s.config.Resources))
+	for i, r := range s.config.Resources {
+		names[i] = r.Name
 	}
-	return err
+	return s.settleResources(ctx, names)
+}
+
+func (s *Service) settleResources(ctx context.Context, names []string) (errs error) {
+	for _, name := range names {
+		err := s.settleResource(ctx, name)
+		if errs = errors.Join(errs, err); isUnknown(err) {
+			return errs // it is away, and each call would wait for it
+		}
+	}
+	return errs
 }
 
 // total answers how many units of a resource the cluster has.
@@ -76,18 +109,4 @@ func (s *Service) total(w *work, name string) (int64, error) {
 // withheldFor answers how many units must be withheld so that jobs can use the total.
 func withheldFor(r backend.Resource, total int64) int64 {
 	return min(max(r.Ceiling-total, 0), r.Ceiling)
-}
-
-// settleAllTokens has the backend let jobs use just what the books say of each resource.
-func (s *Service) settleAllTokens(ctx context.Context) {
-	for _, r := range s.config.Resources {
-		err := s.settleResource(ctx, r.Name)
-		var unknown *backend.Unknown
-		if errors.As(err, &unknown) {
-			return // it is away, and each call would wait for it
-		}
-		if err != nil {
-			s.log.Debug("the backend's tokens are not settled", "resource", r.Name, "error", err)
-		}
-	}
 }

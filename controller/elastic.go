@@ -24,7 +24,7 @@ type hostEntry struct {
 // WriteHost applies one change of a host's workflow to the host's row, and what
 // the change brings with it, all or nothing.
 func (s *Service) WriteHost(ctx context.Context, actor string, in api.WriteHost) (api.HostWritten, error) {
-	if in.Fence && s.config.Backend != nil {
+	if s.config.Backend != nil && (in.Fence || in.Lapse != nil) {
 		return s.fenceHost(ctx, actor, in)
 	}
 	return s.writeHost(ctx, actor, in)
@@ -37,7 +37,7 @@ func (s *Service) writeHost(ctx context.Context, actor string, in api.WriteHost)
 		if err != nil {
 			return err
 		}
-		if in.Fence && s.config.Backend != nil {
+		if s.config.Backend != nil && (in.Fence || in.Lapse != nil) {
 			if err := e.clear(ctx, s.config.Backend, in); err != nil {
 				return err
 			}
@@ -135,6 +135,9 @@ func (e *hostEntry) nameFor(machine string) (string, error) {
 
 // isFree tells whether the host may be called so.
 func (e *hostEntry) isFree(name string) (bool, error) {
+	if e.isTheBackends(name) {
+		return false, nil
+	}
 	bearer, joined, err := e.Host(name)
 	if err != nil || joined && !e.adoptable(bearer.Host) {
 		return false, err

@@ -16,13 +16,18 @@ import (
 
 // write applies one change to a loan's row, and keeps beside the row what the change brings with it.
 func (s *Service) write(ctx context.Context, actor string, in judge.LoanWrite) (api.Written, error) {
+	return s.writeLoan(ctx, actor, in, 0)
+}
+
+// writeLoan is write, of a fence that takes no more than so many units.
+func (s *Service) writeLoan(ctx context.Context, actor string, in judge.LoanWrite, most int64) (api.Written, error) {
 	var written api.Written
 	err := s.update(ctx, actor, func(w *work) error {
 		r, books, err := w.loanBooks(in)
 		if err != nil {
 			return err
 		}
-		if err := s.recount(ctx, &books, in, w.now); err != nil {
+		if err := s.recountLoan(ctx, w, &books, in, most); err != nil {
 			return err
 		}
 		answer, err := books.Write(in, w.now)

@@ -114,11 +114,10 @@ type Service struct {
 	trouble atomic.Pointer[api.Trouble]
 	// unsettled is what the backend was asked to change and did not.
 	unsettled atomic.Pointer[api.Trouble]
-	// guesses are held against what the backend then does; loads are how many jobs each
-	// elastic host was last noted to have there. Sessions alone write loads.
+	// guesses are held against what the backend then does; closing is what fences that are
+	// under way keep from jobs.
 	guesses backend.Guesses
 	closing *closing
-	loads   map[string]int64
 }
 
 // self is the actor of what the controller does by itself.
@@ -131,7 +130,7 @@ func NewService(ctx context.Context, config Config, st *store.Store, now func() 
 	s := &Service{
 		config: config, store: st, now: now, given: now != nil, log: log, instance: rand.Text(), untold: map[string]cluster.Time{},
 		watch: newWatch(), kick: make(chan struct{}, 1), seen: map[string]cluster.Time{}, heard: map[string]bool{}, warned: map[string]bool{}, reported: map[string]cluster.Time{},
-		loads: map[string]int64{}, closing: newClosing(),
+		closing: newClosing(),
 	}
 	if config.Backend != nil {
 		s.reading.Store(newReading(backend.View{}))
@@ -162,7 +161,9 @@ type work struct {
 	// acting is the provisioner that calls; nil for anyone else.
 	acting *acting
 	// reading is what the backend has; nil for the builtin one, of which the store knows all.
+	// counted is what it was just asked for of what is in use.
 	reading *reading
+	counted map[string]int64
 	// revision is that of the last record; 0 while nothing was recorded.
 	revision int64
 	// assigned are the hosts of which the jobs changed, or that are gone.

@@ -157,7 +157,7 @@ func (s *Service) SetOwned(ctx context.Context, actor, name string, owned api.Ow
 	if owned.Owned < 0 {
 		return refuse(http.StatusUnprocessableEntity, "%s: owned %d is negative; write 0 or more", name, owned.Owned)
 	}
-	return s.update(ctx, actor, func(w *work) error {
+	err := s.update(ctx, actor, func(w *work) error {
 		r, err := w.resource(name)
 		if err != nil || r.Resource.Owned == owned.Owned {
 			return err
@@ -166,13 +166,27 @@ func (s *Service) SetOwned(ctx context.Context, actor, name string, owned api.Ow
 		next.Resource.Owned = owned.Owned
 		return w.replaceResource(r, next, owned.Why)
 	})
+	if err == nil && s.config.Backend != nil {
+		s.settleSoon(ctx, name)
+	}
+	return err
 }
 
 // Lend opens, resizes or closes the row of units lent to another cluster.
 func (s *Service) Lend(ctx context.Context, actor, id string, lend api.LendUnits) error {
+	if s.config.Backend != nil {
+		return s.lendBehind(ctx, actor, id, lend)
+	}
+	return s.lend(ctx, actor, id, lend)
+}
+
+func (s *Service) lend(ctx context.Context, actor, id string, lend api.LendUnits) error {
 	return s.update(ctx, actor, func(w *work) error {
 		r, err := w.resource(lend.Resource)
 		if err != nil {
+			return err
+		}
+		if err := s.recountLending(ctx, w, r, id, lend); err != nil {
 			return err
 		}
 		before, after, err := w.lend(r, cluster.Lending{ID: id, Resource: r.Name, Units: lend.Units, To: lend.To})

@@ -28,7 +28,7 @@ func TestArrangeHost(t *testing.T) {
 		"expected, known, drained until it comes": {
 			cluster.HostExpected, &Host{State: HostAwaited, Drained: true, Removable: true}, "",
 		},
-		"expected, and it came":                 {cluster.HostExpected, &drained, DoOpen},
+		"expected, and it came, to be taken in": {cluster.HostExpected, &drained, ""},
 		"expected, and it came open":            {cluster.HostExpected, &ready, ""},
 		"joined, and Slurm has forgotten it":    {cluster.HostJoined, nil, DoDeclare},
 		"joined":                                {cluster.HostJoined, &ready, ""},
@@ -215,7 +215,7 @@ func careful(t *rapid.T, s *site, states map[string]cluster.HostState, step Step
 	case DoDrain:
 		may = state == cluster.HostDraining
 	case DoOpen:
-		may = (state == cluster.HostJoined || state == cluster.HostExpected) && h.Drained && !s.theirs[h.Name]
+		may = state == cluster.HostJoined && h.Drained && !s.theirs[h.Name]
 	case DoDeclare:
 		may = h == nil && state == cluster.HostJoined || state == cluster.HostExpected
 	}

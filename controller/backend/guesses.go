@@ -3,6 +3,7 @@ package backend
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 
 	"xce.internal/elastic/cluster"
@@ -51,7 +52,7 @@ type guess struct {
 	starts bool
 	code   scheduling.Code
 	since  cluster.Time // when it was first said that it starts
-	told   bool         // that it does not has been counted
+	told   bool         // how it came out so far has been counted
 }
 
 // supply is what jobs could have; where it changed since, a job may have
@@ -100,17 +101,27 @@ func (g *Guesses) check(said guess, job *cluster.Job, same bool, now cluster.Tim
 	case said.starts && !said.told && now.Sub(said.since) >= grace:
 		g.count(NotStarted, reason(job))
 		said.told = true
-	case !said.starts:
+	case !said.starts && !said.told:
 		g.count(WaitedAsGuessed, "")
+		said.told = true
 	}
 	return said
 }
 
+// reason answers the scheduler's reason without the hosts that it may name.
 func reason(job *cluster.Job) string {
 	if job.Told == nil {
 		return ""
 	}
-	return job.Told.Reason
+	kind, _, _ := strings.Cut(job.Told.Reason, ",")
+	return kind
+}
+
+// Forget drops what was guessed, as where others have held sessions since.
+func (g *Guesses) Forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.last = nil
 }
 
 func (g *Guesses) count(what, cause string) {
@@ -132,7 +143,8 @@ func (g *Guesses) Guess(in scheduling.Input, result scheduling.Result) {
 	}
 	for _, u := range result.Unplaced {
 		for _, id := range u.Jobs {
-			g.last[Key{id, submitted[id]}] = guess{code: u.Code}
+			key := Key{id, submitted[id]}
+			g.last[key] = guess{code: u.Code, told: before[key].told && !before[key].starts}
 		}
 	}
 	for _, start := range result.Starts {

@@ -48,6 +48,9 @@ type LoanBooks struct {
 	Idle     cluster.IdleClock `json:"idle,omitempty"`
 	// Demand is what is left of it for the offer; read for an intent.
 	Demand cluster.Demand `json:"demand,omitzero"`
+	// Most is how many units a fence may take at most, where that is limited: what became idle
+	// after the backend was asked to withhold the rest waits for the next fence.
+	Most *int64 `json:"most,omitempty"`
 	// Offer is the one that the loan came from, where it still stands; read where it may change.
 	Offer *cluster.Offer `json:"offer,omitempty"`
 }
@@ -106,6 +109,9 @@ func (b LoanBooks) change(w LoanWrite, row cluster.Loan, now cluster.Time) ledge
 // fence fences what has been idle long enough and is this loan's turn, or exactly what an operator asks for.
 func (b LoanBooks) fence(in api.FenceLoan, row cluster.Loan, now cluster.Time) ledger.Change {
 	units, again := policy.ReturnUnits(b.Loans, b.Idle, b.Resource.IdleTime(), row, now)
+	if b.Most != nil {
+		units = min(units, *b.Most)
+	}
 	if in.Units > 0 {
 		return ledger.Fence{Units: in.Units, Exact: true, AskAgain: again, Why: in.Why}
 	}
