@@ -80,27 +80,18 @@ func (s *scheduler) Withhold(_ context.Context, resource string, usable int64) (
 	if s.before != nil {
 		s.before()
 	}
-	counted, found := s.counted(resource)
-	if !found {
+	r := s.tokens[resource]
+	if r == nil {
 		return backend.Resource{}, fmt.Errorf("licence %s is not in Slurm", resource)
 	}
-	want := min(max(counted.Ceiling-usable, 0), counted.Ceiling)
-	if counted.Withheld == want && s.broken == nil {
-		return counted, nil
+	want := min(max(r.Ceiling-usable, 0), r.Ceiling)
+	if r.Withheld == want && s.broken == nil {
+		return *r, nil
 	}
-	err := s.change(fmt.Sprintf("withhold %d %s", want, resource), func() { s.tokens[resource].Withheld = want })
-	counted, _ = s.counted(resource)
+	err := s.change(fmt.Sprintf("withhold %d %s", want, resource), func() { r.Withheld = want })
+	counted := *r
 	counted.Changed = true
 	return counted, err
-}
-
-func (s *scheduler) counted(resource string) (r backend.Resource, found bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.tokens[resource]; r != nil {
-		return *r, true
-	}
-	return backend.Resource{}, false
 }
 
 func (s *scheduler) Declare(_ context.Context, m backend.Machine) error {
@@ -130,14 +121,13 @@ func (s *scheduler) Open(_ context.Context, host string) error {
 }
 
 func (s *scheduler) Remove(ctx context.Context, host string) (busy bool, err error) {
-	known, _ := s.standing(host)
-	if !known {
+	if s.hosts[host] == nil {
 		return false, nil
 	}
 	if err := s.Drain(ctx, host, "removed"); err != nil {
 		return false, err
 	}
-	if _, busy := s.standing(host); busy {
+	if s.busy(host) > 0 {
 		return true, nil
 	}
 	return false, s.change("remove "+host, func() { delete(s.hosts, host) })

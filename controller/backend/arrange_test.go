@@ -28,7 +28,7 @@ func TestArrangeHost(t *testing.T) {
 		"expected, known, drained until it comes": {
 			cluster.HostExpected, &Host{State: HostAwaited, Drained: true, Removable: true}, "",
 		},
-		"expected, and it came":                 {cluster.HostExpected, &drained, ""},
+		"expected, and it came, to be taken in": {cluster.HostExpected, &drained, ""},
 		"expected, and it came open":            {cluster.HostExpected, &ready, ""},
 		"joined, and Slurm has forgotten it":    {cluster.HostJoined, nil, DoDeclare},
 		"joined":                                {cluster.HostJoined, &ready, ""},

@@ -438,7 +438,7 @@ func (c *checker) remote(r WantedResource, name, server string) {
 	c.add(Line{Why: "the total of " + r.Name + " is what is owned and the most that may be borrowed; read it back with `scontrol show licenses`, where only the percentage counts that the cluster is allowed", Line: line, Command: true})
 }
 
-// reservations: those of others count as theirs, and leave less to be kept back.
+// reservations: those of others count as theirs.
 func (c *checker) reservations() {
 	ours := map[string]string{}
 	for _, r := range c.want.Resources {
@@ -452,7 +452,7 @@ func (c *checker) reservations() {
 		case mine:
 			c.find(Good, "reservation", "%s keeps back %d of %s", r.Name, r.Licences[licence], licence)
 		case slices.ContainsFunc(c.licenceNames(), func(name string) bool { return r.Licences[name] > 0 }):
-			c.find(Advice, "reservation", "%s of others keeps %s back; it is left alone, and so much less can be kept back of what is not had", r.Name, licenceList(r.Licences))
+			c.find(Advice, "reservation", "%s of others keeps %s back; it is left alone, and its jobs have what is left of what is had", r.Name, licenceList(r.Licences))
 		}
 	}
 }

@@ -46,12 +46,21 @@ func (o *changesOfOurs) about(resource string, withheld int64, at cluster.Time) 
 	}
 }
 
-// tells tells whether what was read at a moment can be told from changes of ours.
-func (o *changesOfOurs) tells(resource string, at cluster.Time) bool {
+// tells tells whether how a resource was counted at a moment can be told from changes of ours. What became of a change
+// that nobody knows of is what is read [Durable] later.
+func (o *changesOfOurs) tells(resource string, r backend.Resource, at cluster.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	known, found := o.known[resource]
-	return found && !known.unsure && at > known.at
+	if !found || at <= known.at {
+		return false
+	}
+	if known.unsure && at.Sub(known.at) > Durable {
+		r.Withheld = min(r.Withheld, known.Withheld)
+		known.Resource, known.unsure = r, false
+		o.known[resource] = known
+	}
+	return !known.unsure
 }
 
 // added answers how many units someone else keeps back by our reservation, beside ours.
@@ -92,10 +101,10 @@ func (o *changesOfOurs) news(resource string, r backend.Resource) (all, fresh []
 // is counted in the resources as theirs.
 func (b *Backend) foreign(resources map[string]backend.Resource, at cluster.Time) (warnings []string) {
 	for _, name := range slices.Sorted(maps.Keys(resources)) {
-		if !b.ours.tells(name, at) {
+		r := resources[name]
+		if !b.ours.tells(name, r, at) {
 			continue // our own change may not be in what was read
 		}
-		r := resources[name]
 		if b.Respect {
 			r = asTheirs(r, b.ours.added(name, r))
 			resources[name] = r

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/backend"
 )
 
@@ -46,13 +47,17 @@ func TestWhatOthersAdd(t *testing.T) {
 		for _, n := range c.about {
 			o.about("vcs", n, 2)
 		}
-		if got := o.added("vcs", with(c.is)); got != c.want || o.tells("vcs", 9) != c.tells || o.tells("vcs", 1) {
+		if got := o.added("vcs", with(c.is)); got != c.want || o.tells("vcs", with(c.is), 9) != c.tells || o.tells("vcs", with(c.is), 1) {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+		later := cluster.Time(3).Add(Durable)
+		if !o.tells("vcs", with(c.is), later) || o.added("vcs", with(c.is)) != c.want {
+			t.Errorf("%s: what is read later does not settle it", name)
 		}
 	}
 	var none changesOfOurs
 	none.about("vcs", 3, 1)
-	if none.added("vcs", with(9)) != 0 || none.tells("vcs", 9) {
+	if none.added("vcs", with(9)) != 0 || none.tells("vcs", with(9), 9) {
 		t.Error("what was never known is told apart")
 	}
 }

@@ -66,6 +66,35 @@ func TestOneLicenceThatIsGoneLeavesTheOthers(t *testing.T) {
 	}
 }
 
+// What is doubted of one resource leaves what was last believed of it, and the others as they are.
+func TestWhatIsDoubtedKeepsWhatWasBelieved(t *testing.T) {
+	b := New(Options{Licences: map[string]string{"vcs": "foo", "sim": "bar"}})
+	reads := func(doubted map[string]string, vcs, sim int64) map[string]backend.Resource {
+		resources := map[string]backend.Resource{"vcs": {Ceiling: 10, Used: vcs}, "sim": {Ceiling: 4, Used: sim}}
+		if vcs < 0 {
+			delete(resources, "vcs")
+		}
+		b.believe(resources, doubted)
+		return resources
+	}
+	fell := map[string]string{"foo": "it fell"}
+	for i, c := range []struct {
+		doubted   map[string]string
+		vcs, sim  int64
+		want, and backend.Resource
+	}{
+		{fell, 1, 1, backend.Resource{Ceiling: 10, Used: 1, Doubted: "it fell"}, backend.Resource{Ceiling: 4, Used: 1}},
+		{nil, 8, 1, backend.Resource{Ceiling: 10, Used: 8}, backend.Resource{Ceiling: 4, Used: 1}},
+		{fell, 0, 2, backend.Resource{Ceiling: 10, Used: 8, Doubted: "it fell"}, backend.Resource{Ceiling: 4, Used: 2}},
+		{fell, -1, 3, backend.Resource{Ceiling: 10, Used: 8, Doubted: "it fell"}, backend.Resource{Ceiling: 4, Used: 3}},
+		{nil, 0, 3, backend.Resource{Ceiling: 10}, backend.Resource{Ceiling: 4, Used: 3}},
+	} {
+		if got := reads(c.doubted, c.vcs, c.sim); got["vcs"] != c.want || got["sim"] != c.and {
+			t.Errorf("reading %d: %+v, want %+v and %+v", i, got, c.want, c.and)
+		}
+	}
+}
+
 func TestHosts(t *testing.T) {
 	nodes := []Node{
 		{Name: "n2", CPUs: 4, Base: "IDLE", Booted: 1},
