@@ -68,7 +68,11 @@ func (w *watch) bursts(ctx context.Context, r *rand.Rand) {
 		if r.IntN(2) == 0 {
 			w.submit(w.t.Context(), 5+r.IntN(40), r.Int64N(3), 0, onMachine...)
 		}
-		pause(ctx, r, 2*time.Second, 6*time.Second)
+		least := time.Second
+		if r.IntN(3) == 0 {
+			least = 9 * time.Second // so that loans fall idle
+		}
+		pause(ctx, r, least, least+3*time.Second)
 	}
 }
 
@@ -156,12 +160,12 @@ func TestSlurmIsAwayAndComesBack(t *testing.T) {
 	watching, seen := context.WithCancel(t.Context())
 	var watcher sync.WaitGroup
 	watcher.Go(func() { w.during(watching, 200*time.Millisecond) })
-	w.away("munge", 900, time.Minute, s.slurm.StopMunge, func() {
+	w.away("munge", 700, time.Minute, s.slurm.StopMunge, func() {
 		if err := s.slurm.StartMunge(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
-	w.away("slurmctld", 400, 20*time.Second, s.slurm.PauseController, s.slurm.ResumeController)
+	w.away("slurmctld", 250, 20*time.Second, s.slurm.PauseController, s.slurm.ResumeController)
 	s.atRest(4 * time.Minute)
 	seen()
 	watcher.Wait()
@@ -253,7 +257,7 @@ func (w *watch) decided() (lines []string, err error) {
 }
 
 // slips is how many loans are about to go back when a job slips in.
-const slips = 8
+const slips = 9
 
 // TestSlurmAJobThatSlipsInKeepsItsTokens: jobs come when tokens are about to go back, so
 // large that they can start on those alone. At no moment has Slurm more in use than there is.
@@ -265,42 +269,60 @@ func TestSlurmAJobThatSlipsInKeepsItsTokens(t *testing.T) {
 	watching, seen := context.WithCancel(t.Context())
 	var watcher sync.WaitGroup
 	watcher.Go(func() { w.during(watching, 50*time.Millisecond) })
-	kept := 0
+	outcomes := map[string]int{}
+	idle := 3 * time.Second // until the tokens were withheld, the last time
 	for i := range slips {
 		units := 5 + r.Int64N(6)
 		first := w.submitSurely(1, units, 0)
 		eventually(t, 2*time.Minute, func() error { return w.are([]submission{first}, "COMPLETED") })
-		// Every other one comes about when the tokens are withheld, the rest while they lie so and when they are counted.
-		least, most := 1500*time.Millisecond, 3500*time.Millisecond
-		if i%2 == 1 {
-			least, most = 3500*time.Millisecond, 11*time.Second
+		when := "just before tokens are withheld"
+		if i%3 == 2 {
+			time.Sleep(idle - time.Duration(r.Int64N(int64(time.Second))))
+		} else {
+			began := time.Now()
+			w.untilWithheld()
+			idle = time.Since(began)
+			when = "as soon as tokens are withheld"
+			if i%3 == 1 {
+				pause(t.Context(), r, time.Second, 8*time.Second)
+				when = "while tokens lie withheld, or are counted"
+			}
 		}
-		pause(t.Context(), r, least, most)
-		_, _, withheld := s.licence()
-		fenced := w.fenced(t)
+		returned := w.returned()
 		job := w.submitSurely(5+r.IntN(20), units, 0)
+		_, used, withheld := s.licence()
 		eventually(t, 2*time.Minute, func() error { return w.are([]submission{job}, "COMPLETED") })
-		if w.fenced(t) == fenced {
-			kept++
+		how := "on the tokens that were here"
+		if w.returned() > returned {
+			how = "on tokens that were borrowed anew, after some had gone back"
 		}
-		t.Logf("a job of %d tokens slipped in when %d were withheld", units, withheld)
+		outcomes[when+": it ran "+how]++
+		t.Logf("%s a job of %d came; then Slurm counted %d used and %d withheld; it ran %s", when, units, used, withheld, how)
 	}
 	s.atRest(2 * time.Minute)
 	seen()
 	watcher.Wait()
 	w.check()
-	t.Logf("%d of %d jobs that slipped in kept the tokens here", kept, slips)
+	t.Logf("%v", outcomes)
 }
 
-// fenced answers how many units were ever fenced.
-func (w *watch) fenced(t testing.TB) (n int64) {
-	loans, err := w.controller.Loans(t.Context(), true)
-	if err != nil {
-		t.Fatal(err)
+// untilWithheld waits until Slurm lets jobs use less than the pool has lent: a fence is under way.
+func (w *watch) untilWithheld() {
+	w.t.Helper()
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		lent := w.lent()
+		if total, _, withheld := w.licence(); lent[len(lent)-1] > 0 && total-withheld < ownedTokens+lent[len(lent)-1] {
+			return
+		}
 	}
-	for _, l := range loans {
-		n += l.Fenced + l.Returned
+	w.t.Fatal("no token was withheld in two minutes")
+}
+
+// returned answers how many units the pool ever got back.
+func (w *watch) returned() (n int64) {
+	lent := w.lent()
+	for i := 1; i < len(lent); i++ {
+		n += max(0, lent[i-1]-lent[i])
 	}
 	return n
 }
-
