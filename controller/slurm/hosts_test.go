@@ -52,6 +52,12 @@ func TestPlansForHosts(t *testing.T) {
 		"declare other gres": {func() ([]string, error) {
 			return declare(nodeIn(awaited, ""), ofH1, HostOptions{Features: []string{"dyn"}, Gres: map[string]int64{"fpga": 1}})
 		}, "!GresTypes"},
+		"declare, not here": {func() ([]string, error) {
+			return declare(nodeIn("IDLE+CLOUD+DYNAMIC_NORM+POWERED_DOWN", ""), ofH1, HostOptions{})
+		}, "update nodename=h1 state=drain reason=xce: not here yet"},
+		"declare, given a job": {func() ([]string, error) {
+			return declare(nodeIn("ALLOCATED+CLOUD+DYNAMIC_NORM+POWERED_DOWN+POWERING_UP", ""), ofH1, HostOptions{})
+		}, ""},
 		"declare outside":       {func() ([]string, error) { return declare(elsewhere, ofH1, andDyn) }, "!not in partition main; give it a feature"},
 		"declare a static one":  {func() ([]string, error) { return declare(nodeIn("IDLE", ""), ofH1, andDyn) }, "!is in slurm.conf"},
 		"declare a placeholder": {func() ([]string, error) { return declare(nodeIn("FUTURE+DYNAMIC_NORM", ""), ofH1, andDyn) }, "!stands for hosts to come"},

@@ -113,15 +113,17 @@ func (w *watch) killNode(times int, r *rand.Rand) {
 func (w *watch) killMachines(times int, r *rand.Rand) {
 	for range times {
 		pause(w.t.Context(), r, time.Second, 8*time.Second)
-		eventually(w.t, 2*time.Minute, func() error {
-			all := w.slurmds(w.hosts, "")
-			if len(all) == 0 {
-				return fmt.Errorf("no host is made")
+		all := w.slurmds(w.hosts, "")
+		for began := time.Now(); len(all) == 0; all = w.slurmds(w.hosts, "") {
+			if time.Since(began) > 2*time.Minute {
+				w.t.Error("no host was made in two minutes")
+				return
 			}
-			w.killed("slurmd of a made host")
-			kernel.Signal(syscall.SIGKILL, all[r.IntN(len(all))])
-			return nil
-		})
+			w.hasten()
+			pause(w.t.Context(), r, 200*time.Millisecond, 400*time.Millisecond)
+		}
+		w.killed("slurmd of a made host")
+		kernel.Signal(syscall.SIGKILL, all[r.IntN(len(all))])
 	}
 }
 

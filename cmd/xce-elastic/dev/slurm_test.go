@@ -53,6 +53,7 @@ func startOnSlurm(t testing.TB, lines ...string) *slurmFarm {
 		Cluster: slurmCluster, Units: 12, Hold: 1, Elsewhere: true,
 		Values: map[string]string{"SlurmConf": s.slurm.Conf(), "SlurmHost": filepath.Join(programs(t), "slurmhost"), "SlurmHosts": s.hosts},
 	})
+	t.Cleanup(s.printSlurm)
 	eventually(t, time.Minute, func() error {
 		st, err := s.controller.Status(t.Context())
 		if err == nil && (st.Backend == nil || st.Backend.Read == 0 || st.Backend.Unsettled != nil) {
@@ -61,6 +62,25 @@ func startOnSlurm(t testing.TB, lines ...string) *slurmFarm {
 		return err
 	})
 	return s
+}
+
+// printSlurm prints how Slurm stands, for a test that failed.
+func (s *slurmFarm) printSlurm() {
+	if !s.t.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, command := range [][]string{
+		{"squeue", "-t", "all", "-o", "%i %j %T %r %N %S %e"}, {"scontrol", "-F", "-o", "show", "node"}, {"scontrol", "show", "licenses"},
+	} {
+		out, err := s.slurm.Run(ctx, command[0], command[1:]...)
+		s.t.Logf("%v: %v\n%s", command, err, out)
+	}
+	for _, log := range []string{filepath.Join(s.slurm.Folder, "log", "slurmctld.log"), s.path("log/controller.log")} {
+		data, _ := os.ReadFile(log)
+		s.t.Logf("%s:\n%s", filepath.Base(log), data[max(0, len(data)-30000):])
+	}
 }
 
 // operate runs an operator's verb of the provider of hosts.

@@ -129,6 +129,9 @@ func (w *watch) timeHosts() {
 				!slices.ContainsFunc(states, func(s string) bool { return slices.Contains(notYet, strings.TrimSuffix(s, "*")) })
 		})
 		start := w.start(j)
+		if restarts := w.slurm.JobField(w.t.Context(), fmt.Sprint(host.Jobs[0]), "Restarts"); restarts != "0" {
+			w.t.Logf("%s was requeued %s times before it started", j.key, restarts)
+		}
 		changes := w.machines(w.t)
 		granted := func(what string) time.Time {
 			i := slices.IndexFunc(changes, func(c machineChange) bool { return c.Request == host.ID && c.Change == what })
@@ -161,13 +164,15 @@ func (w *watch) first(what string, is func() bool) time.Time {
 			return time.Now()
 		}
 	}
-	w.t.Errorf("in two minutes there was never %s", what)
+	state, _ := w.slurm.Run(w.t.Context(), "squeue", "-t", "all", "-o", "%i %j %T %r %N %S %e")
+	w.t.Errorf("in two minutes there was never %s: %s", what, state)
 	return time.Now()
 }
 
 // start answers when a job itself wrote that it began.
 func (w *watch) start(j submission) (began time.Time) {
 	w.first("a start of "+j.key, func() bool {
+		w.hasten()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.look()
