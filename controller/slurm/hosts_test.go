@@ -29,11 +29,12 @@ var (
 
 const (
 	awaited = "IDLE+CLOUD+DYNAMIC_NORM+POWERED_DOWN"
+	held    = "IDLE+CLOUD+DRAIN+DYNAMIC_NORM+POWERED_DOWN"
 	joins   = "IDLE+CLOUD+DYNAMIC_NORM"
 )
 
 func TestPlansForHosts(t *testing.T) {
-	other, elsewhere, addressed := nodeIn(awaited, ""), nodeIn(awaited, ""), ofH1
+	other, elsewhere, addressed := nodeIn(held, "xce: x"), nodeIn(held, "xce: x"), ofH1
 	other.CPUs = 8
 	elsewhere.Partitions = nil
 	addressed.Address = "10.0.0.7"
@@ -44,19 +45,19 @@ func TestPlansForHosts(t *testing.T) {
 	}{
 		"declare absent":            {func() ([]string, error) { return declare(nil, ofH1, andDyn) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=gpu:2 State=CLOUD"},
 		"declare at an address":     {func() ([]string, error) { return declare(nil, addressed, andDyn) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=gpu:2 NodeAddr=10.0.0.7 State=CLOUD"},
-		"declare again":             {func() ([]string, error) { return declare(nodeIn(awaited, ""), ofH1, andDyn) }, ""},
+		"declare again":             {func() ([]string, error) { return declare(nodeIn(held, "xce: x"), ofH1, andDyn) }, ""},
 		"declare one that came":     {func() ([]string, error) { return declare(nodeIn(joins, ""), ofH1, andDyn) }, ""},
-		"declare another address":   {func() ([]string, error) { return declare(nodeIn(awaited, ""), addressed, andDyn) }, "update nodename=h1 NodeAddr=10.0.0.7"},
+		"declare another address":   {func() ([]string, error) { return declare(nodeIn(held, "xce: x"), addressed, andDyn) }, "update nodename=h1 NodeAddr=10.0.0.7"},
 		"declare another shape":     {func() ([]string, error) { return declare(other, ofH1, andDyn) }, "!it has 8 cpus and 4000 MB, not 4 and 4000"},
-		"declare without a feature": {func() ([]string, error) { return declare(nodeIn(awaited, ""), ofH1, HostOptions{}) }, "!it has the features [dyn x86], not [x86]"},
+		"declare without a feature": {func() ([]string, error) { return declare(nodeIn(held, "xce: x"), ofH1, HostOptions{}) }, "!it has the features [dyn x86], not [x86]"},
 		"declare other gres": {func() ([]string, error) {
-			return declare(nodeIn(awaited, ""), ofH1, HostOptions{Features: []string{"dyn"}, Gres: map[string]int64{"fpga": 1}})
+			return declare(nodeIn(held, "xce: x"), ofH1, HostOptions{Features: []string{"dyn"}, Gres: map[string]int64{"fpga": 1}})
 		}, "!GresTypes"},
 		"declare, not here": {func() ([]string, error) {
-			return declare(nodeIn("IDLE+CLOUD+DYNAMIC_NORM+POWERED_DOWN", ""), ofH1, HostOptions{})
+			return declare(nodeIn(awaited, ""), ofH1, andDyn)
 		}, "update nodename=h1 state=drain reason=xce: not here yet"},
 		"declare, given a job": {func() ([]string, error) {
-			return declare(nodeIn("ALLOCATED+CLOUD+DYNAMIC_NORM+POWERED_DOWN+POWERING_UP", ""), ofH1, HostOptions{})
+			return declare(nodeIn("ALLOCATED+CLOUD+DYNAMIC_NORM+POWERED_DOWN+POWERING_UP", ""), ofH1, andDyn)
 		}, ""},
 		"declare outside":       {func() ([]string, error) { return declare(elsewhere, ofH1, andDyn) }, "!not in partition main; give it a feature"},
 		"declare a static one":  {func() ([]string, error) { return declare(nodeIn("IDLE", ""), ofH1, andDyn) }, "!is in slurm.conf"},
