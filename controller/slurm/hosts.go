@@ -265,8 +265,9 @@ func declare(n *Node, m backend.Machine, o HostOptions) ([]string, error) {
 		return nil, fmt.Errorf("host %s has the name of a node that stands for hosts to come; name the template's hosts otherwise", m.Name)
 	case n.Booted != 0:
 		return nil, nil // it came, and what it has it said itself
-	case n.has("POWERED_DOWN") && !n.has("DRAIN"):
-		// Else Slurm gives it a job at once, and has that wait for it long after it has come.
+	case n.has("POWERED_DOWN") && !n.has("DRAIN") && !n.busy():
+		// Else Slurm gives it a job at once, and has that wait for it long after it has come. Where it
+		// has done so already it stays: to drain it now would put the job off for two minutes.
 		return drain(n, "not here yet"), nil
 	}
 	wrong := s.lacks(n)

@@ -48,10 +48,13 @@ func TestPlansForHosts(t *testing.T) {
 		plan func() ([]string, error)
 		want string // the command, or part of the error after "!"
 	}{
-		"declare absent":            {func() ([]string, error) { return declare(nil, ofH1, andDyn) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=gpu:2 State=CLOUD"},
-		"declare at an address":     {func() ([]string, error) { return declare(nil, addressed, andDyn) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=gpu:2 NodeAddr=10.0.0.7 State=CLOUD"},
-		"declare one just made":     {func() ([]string, error) { return declare(nodeIn(made, ""), ofH1, andDyn) }, "update nodename=h1 state=drain reason=xce: not here yet"},
-		"declare again":             {func() ([]string, error) { return declare(nodeIn(awaited, notHere), ofH1, andDyn) }, ""},
+		"declare absent":        {func() ([]string, error) { return declare(nil, ofH1, andDyn) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=gpu:2 State=CLOUD"},
+		"declare at an address": {func() ([]string, error) { return declare(nil, addressed, andDyn) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=gpu:2 NodeAddr=10.0.0.7 State=CLOUD"},
+		"declare one just made": {func() ([]string, error) { return declare(nodeIn(made, ""), ofH1, andDyn) }, "update nodename=h1 state=drain reason=xce: not here yet"},
+		"declare again":         {func() ([]string, error) { return declare(nodeIn(awaited, notHere), ofH1, andDyn) }, ""},
+		"declare, given a job": {func() ([]string, error) {
+			return declare(nodeIn("ALLOCATED+CLOUD+DYNAMIC_NORM+POWERED_DOWN+POWERING_UP", ""), ofH1, andDyn)
+		}, ""},
 		"declare one that came":     {func() ([]string, error) { return declare(nodeIn(joins, ""), ofH1, andDyn) }, ""},
 		"declare another address":   {func() ([]string, error) { return declare(nodeIn(awaited, notHere), addressed, andDyn) }, "update nodename=h1 NodeAddr=10.0.0.7"},
 		"declare another shape":     {func() ([]string, error) { return declare(other, ofH1, andDyn) }, "!it has 8 cpus and 4000 MB, not 4 and 4000"},

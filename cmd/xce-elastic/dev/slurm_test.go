@@ -17,6 +17,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/slurm/slurmtest"
+	"xce.internal/elastic/workflows"
 )
 
 //go:embed testdata/slurm.yaml
@@ -32,13 +33,14 @@ type slurmFarm struct {
 }
 
 // startOnSlurm starts Slurm with one host of 4 cpus and a ceiling of 12 vcs, and a cluster on it.
-func startOnSlurm(t testing.TB) *slurmFarm {
+// The lines are further ones of slurm.conf.
+func startOnSlurm(t testing.TB, lines ...string) *slurmFarm {
 	t.Helper()
 	slurmtest.Need(t)
 	s := &slurmFarm{t: t}
 	s.slurm = slurmtest.New(t, slurmtest.Options{
 		Nodes: 1, Licences: map[string]int64{"vcs": 12},
-		Partitions: []string{"main Nodes=ALL Default=YES"},
+		Partitions: []string{"main Nodes=ALL Default=YES"}, Lines: lines,
 	})
 	var err error
 	if s.hosts, err = os.MkdirTemp("", "xh"); err != nil {
@@ -51,6 +53,7 @@ func startOnSlurm(t testing.TB) *slurmFarm {
 		Cluster: slurmCluster, Units: 12, Hold: 1, Elsewhere: true,
 		Values: map[string]string{"SlurmConf": s.slurm.Conf(), "SlurmHost": filepath.Join(programs(t), "slurmhost"), "SlurmHosts": s.hosts},
 	})
+	t.Cleanup(s.printSlurm)
 	eventually(t, time.Minute, func() error {
 		st, err := s.controller.Status(t.Context())
 		if err == nil && (st.Backend == nil || st.Backend.Read == 0 || st.Backend.Unsettled != nil) {
@@ -59,6 +62,25 @@ func startOnSlurm(t testing.TB) *slurmFarm {
 		return err
 	})
 	return s
+}
+
+// printSlurm prints how Slurm stands, for a test that failed.
+func (s *slurmFarm) printSlurm() {
+	if !s.t.Failed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for _, command := range [][]string{
+		{"squeue", "-t", "all", "-o", "%i %j %T %r %N %S %e"}, {"scontrol", "-F", "-o", "show", "node"}, {"scontrol", "show", "licenses"},
+	} {
+		out, err := s.slurm.Run(ctx, command[0], command[1:]...)
+		s.t.Logf("%v: %v\n%s", command, err, out)
+	}
+	for _, log := range []string{filepath.Join(s.slurm.Folder, "log", "slurmctld.log"), s.path("log/controller.log")} {
+		data, _ := os.ReadFile(log)
+		s.t.Logf("%s:\n%s", filepath.Base(log), data[max(0, len(data)-30000):])
+	}
 }
 
 // operate runs an operator's verb of the provider of hosts.
@@ -112,11 +134,12 @@ func (s *slurmFarm) licence() (total, used, reserved int64) {
 	return 0, 0, 0
 }
 
-// atRest waits until all tokens are back with their lender and all hosts with their provider,
-// and then demands that Slurm, the books, the pool and the workflows agree.
+// atRest waits until all tokens are back with their lender and all hosts with their provider, and then
+// demands that Slurm, the books, the pool, the workflows and the machines agree.
 func (s *slurmFarm) atRest(within time.Duration) {
 	s.t.Helper()
 	eventually(s.t, within, func() error {
+		s.hasten()
 		if err := s.settled(s.t.Context()); err != nil {
 			return err
 		}
@@ -126,17 +149,50 @@ func (s *slurmFarm) atRest(within time.Duration) {
 		}
 		return err
 	})
-	if total, used, reserved := s.licence(); total != 12 || used != 0 || reserved != 10 {
-		s.t.Errorf("Slurm counts %d vcs, %d used and %d reserved; want 12, 0 and 10", total, used, reserved)
-	}
-	for id, a := range s.journal(s.t).accounts(s.t) {
+	eventually(s.t, time.Minute, s.slurmAtRest)
+	pool := s.journal(s.t).accounts(s.t)
+	for id, a := range pool {
 		if a.granted != a.returned {
 			s.t.Errorf("pool: of %s %d were granted and %d returned", id, a.granted, a.returned)
 		}
 	}
+	loans, err := s.controller.Loans(s.t.Context(), true)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, l := range loans {
+		if l.State == cluster.LoanReturned && (l.Granted() != pool[l.ID].granted || l.Returned != l.Granted()) {
+			s.t.Errorf("ledger: %s granted %d and returned %d, the pool granted %d", l.ID, l.Granted(), l.Returned, pool[l.ID].granted)
+		}
+	}
+	s.checkStories(s.t, workflows.LoanName)
+	s.checkStories(s.t, workflows.HostName)
+	s.checkMachines()
+}
+
+// slurmAtRest tells whether Slurm has no more than the cluster owns, and nobody at work.
+func (s *slurmFarm) slurmAtRest() error {
+	if total, used, reserved := s.licence(); total != 12 || used != 0 || reserved != 10 {
+		return fmt.Errorf("Slurm counts %d vcs, %d used and %d reserved; want 12, 0 and 10", total, used, reserved)
+	}
 	out, err := s.slurm.Run(s.t.Context(), "sinfo", "-h", "-N", "-o", "%N")
 	if names := strings.Fields(out); err != nil || !slices.Equal(names, []string{"n1"}) {
-		s.t.Errorf("Slurm has the hosts %v, %v; want n1 alone", names, err)
+		return fmt.Errorf("Slurm has the hosts %v, %v; want n1 alone", names, err)
+	}
+	out, err = s.slurm.Run(s.t.Context(), "squeue", "-h")
+	if err != nil || out != "" {
+		return fmt.Errorf("Slurm has jobs: %s %w", out, err)
+	}
+	return nil
+}
+
+// hasten lets jobs start again that Slurm has put off for two minutes after their host failed.
+func (s *slurmFarm) hasten() {
+	out, _ := s.slurm.Run(s.t.Context(), "squeue", "-h", "-t", "PD", "-o", "%A %r")
+	for line := range strings.Lines(out) {
+		if f := strings.Fields(line); len(f) == 2 && f[1] == "BeginTime" {
+			_, _ = s.slurm.Run(s.t.Context(), "scontrol", "update", "jobid="+f[0], "starttime=now")
+		}
 	}
 }
 
