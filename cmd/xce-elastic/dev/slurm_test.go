@@ -186,13 +186,20 @@ func (s *slurmFarm) slurmAtRest() error {
 	return nil
 }
 
-// hasten lets jobs start again that Slurm has put off for two minutes after their host failed.
+// hasten does what an administrator does after slurmds have failed: jobs that Slurm has put off
+// for two minutes, or holds since they could not be launched, may start, and so may those on n1 that Slurm has drained for it.
 func (s *slurmFarm) hasten() {
 	out, _ := s.slurm.Run(s.t.Context(), "squeue", "-h", "-t", "PD", "-o", "%A %r")
 	for line := range strings.Lines(out) {
-		if f := strings.Fields(line); len(f) == 2 && f[1] == "BeginTime" {
-			_, _ = s.slurm.Run(s.t.Context(), "scontrol", "update", "jobid="+f[0], "starttime=now")
+		switch job, reason, _ := strings.Cut(strings.TrimSpace(line), " "); reason {
+		case "BeginTime":
+			_, _ = s.slurm.Run(s.t.Context(), "scontrol", "update", "jobid="+job, "starttime=now")
+		case "launch failed requeued held":
+			_, _ = s.slurm.Run(s.t.Context(), "scontrol", "release", job)
 		}
+	}
+	if slices.Contains(s.slurm.NodeState(s.t.Context(), "n1"), "DRAIN") {
+		_, _ = s.slurm.Run(s.t.Context(), "scontrol", "update", "nodename=n1", "state=undrain")
 	}
 }
 

@@ -172,7 +172,6 @@ func (w *watch) first(what string, is func() bool) time.Time {
 // start answers when a job itself wrote that it began.
 func (w *watch) start(j submission) (began time.Time) {
 	w.first("a start of "+j.key, func() bool {
-		w.hasten()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.look()
