@@ -133,12 +133,6 @@ func (s *scheduler) Remove(ctx context.Context, host string) (busy bool, err err
 	return false, s.change("remove "+host, func() { delete(s.hosts, host) })
 }
 
-func (s *scheduler) standing(host string) (known, busy bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.hosts[host] != nil, s.busy(host) > 0
-}
-
 func (s *scheduler) Requeue(_ context.Context, host string) error {
 	return s.change("requeue "+host, func() {
 		for i := range s.jobs {
