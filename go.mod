@@ -2,6 +2,8 @@ module xce.internal/elastic
 
 go 1.26.0
 
+toolchain go1.26.10
+
 require (
 	charm.land/bubbletea/v2 v2.1.1
 	github.com/danielgtaylor/huma/v2 v2.37.2
