@@ -48,6 +48,7 @@ func TestSettingsOfTheAgent(t *testing.T) {
 			t.Errorf("%v, want one that names %s", err, name)
 		}
 	}
+	t.Setenv("XCE_LOCAL_AGENT", os.Args[0])
 	t.Setenv("XCE_LOCAL_NAMES", "1")
 	if hosts, err := agents(); err != nil || hosts != farm.Hosts(agent{os.Args[0], true}) {
 		t.Errorf("%+v, %v", hosts, err)
