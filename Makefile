@@ -78,7 +78,8 @@ lint: ## Check the code without running it
 	go tool workflowcheck ./workflows
 
 race: ## Unit, property and workflow tests, with the race detector
-	go test -race $$(go list ./... | grep -v '/simulation$$')
+	# What runs whole Slurm clusters and nothing else is run by test-slurm.
+	go test -race $$(go list ./... | grep -v -e '/simulation$$' -e '/slurmtest$$' -e '/scripts/slurmd$$')
 	# A virtual clock has one goroutine at a time run: there is little to race, and it takes ten times as long.
 	go test ./simulation
 	go test -race -run 'IsKeptForTheLendersMinimumHold|ComesForAJobAndGoes|OperatorMayTake' ./simulation
@@ -89,7 +90,8 @@ e2e: build ## Whole processes: real Temporal server, real scripts, kill -9
 
 test-slurm: build slurm ## The Slurm backend and its hosts, against a real Slurm and a real Temporal server
 	go test -count=1 -timeout 20m -v -tags e2e ./controller/slurm/... ./providers/scripts/slurmd/...
-	go test -count=1 -timeout 20m -v -tags e2e -run 'TestSlurm|TestThePageOnSlurm' ./cmd/xce-elastic/...
+	# They wait for Slurm most of the time.
+	go test -count=1 -timeout 20m -v -tags e2e -parallel 4 -run 'TestSlurm|TestThePageOnSlurm' ./cmd/xce-elastic ./cmd/xce-elastic/dev
 
 SEEDS ?= 10
 SEED  ?= 1
