@@ -90,8 +90,7 @@ e2e: build ## Whole processes: real Temporal server, real scripts, kill -9
 
 test-slurm: build slurm ## The Slurm backend and its hosts, against a real Slurm and a real Temporal server
 	go test -count=1 -timeout 20m -v -tags e2e ./controller/slurm/... ./providers/scripts/slurmd/...
-	# They wait for Slurm most of the time.
-	go test -count=1 -timeout 20m -v -tags e2e -parallel 4 -run 'TestSlurm|TestThePageOnSlurm' ./cmd/xce-elastic ./cmd/xce-elastic/dev
+	go test -count=1 -timeout 20m -v -tags e2e -run 'TestSlurm|TestThePageOnSlurm' ./cmd/xce-elastic ./cmd/xce-elastic/dev
 
 SEEDS ?= 10
 SEED  ?= 1

@@ -224,7 +224,8 @@ func TestSlurmGetsHostsThatDrainWithAJobOnThem(t *testing.T) {
 	s := startOnSlurm(t)
 	began := time.Now()
 	job := s.sbatch("sleep 20", "-c", "8", "--mem=4000")
-	s.becomes(job, 2*time.Minute, "RUNNING")
+	s.becomes(job, 4*time.Minute, "RUNNING") // Slurm may put it off for two minutes
+
 	t.Logf("a job that needs a host to be made runs %s after it was submitted", time.Since(began).Round(10*time.Millisecond))
 	host := s.slurm.JobField(t.Context(), job, "NodeList")
 	row := s.elasticHost(host)
@@ -236,7 +237,7 @@ func TestSlurmGetsHostsThatDrainWithAJobOnThem(t *testing.T) {
 		return nil
 	})
 	later := s.sbatch("sleep 1", "-c", "8", "--mem=4000")
-	s.becomes(later, 2*time.Minute, "RUNNING", "COMPLETED")
+	s.becomes(later, 4*time.Minute, "RUNNING", "COMPLETED")
 	if second := s.slurm.JobField(t.Context(), later, "NodeList"); second == host {
 		t.Errorf("a later job runs on the drained host %s", host)
 	}
