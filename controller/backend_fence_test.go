@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,6 +89,28 @@ func TestWhatWasWithheldByAnUnknownOutcomeLastsBeforeItIsFenced(t *testing.T) {
 	row := w.written(w.Service.Fence(t.Context(), "p1", in))
 	if took := time.Since(began); row.Fenced != 4 || took < s.lasting {
 		t.Errorf("%d are fenced %s after they were withheld, want 4 after at least %s", row.Fenced, took, s.lasting)
+	}
+}
+
+// A backend that hangs is waited for once, and not by each who would fence.
+func TestABackendThatHangsIsAskedNothingMore(t *testing.T) {
+	t.Parallel()
+	w, s := idleLoan(t)
+	s.hangs = true
+	in := api.FenceLoan{LedgerWrite: at(loan, 3)}
+	if _, err := w.Service.Fence(t.Context(), "p1", in); err == nil || !strings.Contains(err.Error(), "nothing was decided") {
+		t.Fatalf("a fence that is not answered says %v", err)
+	}
+	if w.Status().Backend.Trouble == nil {
+		t.Error("the status does not say that Slurm is away")
+	}
+	s.hangs, s.steps = false, nil
+	if _, err := w.Service.Fence(t.Context(), "p1", in); err == nil || len(s.steps) > 0 {
+		t.Errorf("Slurm, which is away, is asked again: %v, %v", err, s.steps)
+	}
+	w.Session()
+	if row := w.written(w.Service.Fence(t.Context(), "p1", in)); row.Fenced != 4 {
+		t.Errorf("once it is read again %d are fenced, want 4", row.Fenced)
 	}
 }
 

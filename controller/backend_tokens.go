@@ -16,9 +16,9 @@ const turnLimit = 3 * time.Second
 // called in the turn of a transaction, so that no two are told one after the other what
 // is true of different totals.
 func (s *Service) withhold(ctx context.Context, resource string, usable int64) (backend.Resource, error) {
-	ctx, cancel := context.WithTimeout(ctx, turnLimit)
+	within, cancel := context.WithTimeout(ctx, turnLimit)
 	defer cancel()
-	counted, err := s.config.Backend.Withhold(ctx, resource, usable)
+	counted, err := s.config.Backend.Withhold(within, resource, usable)
 	if err != nil {
 		s.closing.forget(resource)
 		if isUnknown(err) {

@@ -33,6 +33,8 @@ type scheduler struct {
 	steps  []string // changes that were made
 	// warnings are what each reading warns of.
 	warnings []string
+	// hangs has it keep whoever withholds waiting.
+	hangs bool
 	// lasting is how long it may forget a change.
 	lasting time.Duration
 }
@@ -76,7 +78,11 @@ func (s *scheduler) change(step string, do func()) error {
 	return nil
 }
 
-func (s *scheduler) Withhold(_ context.Context, resource string, usable int64) (backend.Resource, error) {
+func (s *scheduler) Withhold(ctx context.Context, resource string, usable int64) (backend.Resource, error) {
+	if s.hangs {
+		<-ctx.Done()
+		return backend.Resource{}, &backend.Unknown{What: "withhold " + resource, Why: context.Cause(ctx)}
+	}
 	if s.before != nil {
 		s.before()
 	}
