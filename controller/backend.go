@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"xce.internal/elastic/cluster"
@@ -210,7 +211,7 @@ func (s *Service) look(ctx context.Context) (*reading, error) {
 	if trouble := s.trouble.Swap(nil); trouble != nil {
 		s.log.Info("the backend is read again", "backend", s.config.Backend.Name(), "after", now.Sub(trouble.Since).String())
 	}
-	if last := s.reading.Load(); last == nil || now.Sub(last.At) > s.silence()/2 {
+	if now.Sub(s.reading.Load().At) > s.silence()/2 {
 		s.hearAnew() // it was our own silence, or the backend's, and not the hosts'
 	}
 	return newReading(view), nil
@@ -266,25 +267,32 @@ func (s *Service) onlyLook(ctx context.Context) {
 // settle has the backend's tokens and hosts be as the books say. What does not come
 // about is told once, and tried again after the next session.
 func (s *Service) settle(ctx context.Context) {
-	err := errors.Join(s.settleTokens(ctx), s.settleHosts(ctx))
-	if ctx.Err() != nil {
-		return
+	err := s.settleTokens(ctx)
+	if !isUnknown(err) { // else it is away, and each call would wait for it
+		err = errors.Join(err, s.settleHosts(ctx))
 	}
-	before := s.unsettled.Load()
-	if err == nil {
-		if s.unsettled.Store(nil); before != nil {
+	switch {
+	case ctx.Err() != nil:
+	case err == nil:
+		if s.unsettled.Swap(nil) != nil {
 			s.log.Info("the backend has taken all changes", "backend", s.config.Backend.Name())
 		}
-		return
-	}
-	trouble := api.Trouble{Since: s.now(), Why: err.Error()}
-	if before != nil {
-		trouble.Since = before.Since
-	}
-	s.unsettled.Store(&trouble)
-	if before == nil || before.Why != trouble.Why {
+	case s.unsettled.note(err.Error(), s.now()):
 		s.log.Warn("the backend has not taken all changes; they are tried again", "backend", s.config.Backend.Name(), "error", err)
 	}
+}
+
+// trouble is what does not work, and since when; nil while all does.
+type trouble struct{ atomic.Pointer[api.Trouble] }
+
+// note keeps why something does not work, and tells whether that is news.
+func (t *trouble) note(why string, now cluster.Time) (news bool) {
+	is, before := api.Trouble{Since: now, Why: why}, t.Load()
+	if before != nil {
+		is.Since = before.Since
+	}
+	t.Store(&is)
+	return before == nil || before.Why != why
 }
 
 // isUnknown tells whether an outcome is not known: the backend is away.
@@ -293,11 +301,18 @@ func isUnknown(err error) bool {
 	return errors.As(err, &unknown)
 }
 
-// away notes that the backend did not answer. Until it is read again it is asked nothing more.
+// away keeps since when, and why, the backend is not read, which is told once. Until it is
+// read again it is asked nothing more.
 func (s *Service) away(ctx context.Context, err error) {
-	if ctx.Err() == nil {
-		s.cannotRead(err)
+	if ctx.Err() != nil || !s.trouble.note(err.Error(), s.now()) {
+		return
 	}
+	var notYet *backend.NotYet
+	if errors.As(err, &notYet) {
+		s.log.Info("the backend's state is not acted upon yet", "backend", s.config.Backend.Name(), "why", notYet.Why)
+		return
+	}
+	s.log.Warn("the backend cannot be read; nothing is decided until it can", "backend", s.config.Backend.Name(), "error", err)
 }
 
 // mustAnswer refuses what would wait for a backend that does not answer.
@@ -306,24 +321,6 @@ func (s *Service) mustAnswer() error {
 		return refuse(http.StatusServiceUnavailable, "%s does not answer, and nothing is decided until it does: %s", s.config.Backend.Name(), trouble.Why)
 	}
 	return nil
-}
-
-// cannotRead keeps since when, and why, the backend is not read.
-func (s *Service) cannotRead(err error) {
-	before := s.trouble.Load()
-	trouble := api.Trouble{Since: s.now(), Why: err.Error()}
-	if before != nil {
-		trouble.Since = before.Since
-	}
-	s.trouble.Store(&trouble)
-	var notYet *backend.NotYet
-	switch {
-	case before != nil && before.Why == trouble.Why:
-	case errors.As(err, &notYet):
-		s.log.Info("the backend's state is not acted upon yet", "backend", s.config.Backend.Name(), "why", notYet.Why)
-	default:
-		s.log.Warn("the backend cannot be read; nothing is decided until it can", "backend", s.config.Backend.Name(), "error", err)
-	}
 }
 
 // hearAnew gives each host the time that it has after a start.
@@ -343,6 +340,14 @@ func (s *Service) mustLead() error {
 	return nil
 }
 
+// mayFence refuses a fence that cannot come about here and now.
+func (s *Service) mayFence() error {
+	if err := s.mustLead(); err != nil {
+		return err
+	}
+	return s.mustAnswer()
+}
+
 // scheduledElsewhere refuses what only the builtin backend does.
 func (s *Service) scheduledElsewhere(what string) error {
 	if s.config.Backend == nil {
@@ -356,11 +361,10 @@ func (s *Service) backendStatus(w *work) *api.BackendStatus {
 	if s.config.Backend == nil {
 		return nil
 	}
-	st := &api.BackendStatus{Name: s.config.Backend.Name(), Trouble: s.trouble.Load(), Unsettled: s.unsettled.Load(), Guesses: s.guesses.Tally()}
-	if w.reading != nil {
-		st.Read, st.Warnings = w.reading.At, w.reading.Warnings
+	return &api.BackendStatus{
+		Name: s.config.Backend.Name(), Read: w.reading.At, Trouble: s.trouble.Load(), Unsettled: s.unsettled.Load(),
+		Warnings: w.reading.Warnings, Guesses: s.guesses.Tally(),
 	}
-	return st
 }
 
 // unknownOutcome answers a call that the backend did not settle: nothing is decided on it.

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -154,7 +153,7 @@ func (s *Service) closeTokens(ctx context.Context, name string, usable int64, ne
 	if !needed {
 		return func() {}, nil
 	}
-	if err := errors.Join(s.mustLead(), s.mustAnswer()); err != nil {
+	if err := s.mayFence(); err != nil {
 		return nil, err
 	}
 	end = s.closing.begin(&fence{resource: name, usable: usable})
@@ -186,7 +185,7 @@ func (s *Service) lasts(ctx context.Context, since time.Time) error {
 // recount has the backend say what is in use of a resource now that no more than so many
 // units can be used, in the transaction that takes the rest out of the books: what a job
 // has taken at the last moment stays.
-func (w *work) recount(ctx context.Context, s *Service, name string, usable int64) error {
+func (s *Service) recount(ctx context.Context, w *work, name string, usable int64) error {
 	if err := s.mustAnswer(); err != nil {
 		return err
 	}
@@ -215,7 +214,7 @@ func (s *Service) recountLoan(ctx context.Context, w *work, books *judge.LoanBoo
 	if err != nil || unitsTaken(foreseen) == 0 {
 		return nil
 	}
-	if err := w.recount(ctx, s, books.Resource.Name, foreseen.Event.TotalAfter); err != nil {
+	if err := s.recount(ctx, w, books.Resource.Name, foreseen.Event.TotalAfter); err != nil {
 		return err
 	}
 	books.InUse = w.counted[books.Resource.Name]
@@ -224,10 +223,7 @@ func (s *Service) recountLoan(ctx context.Context, w *work, books *judge.LoanBoo
 
 // fenceHost fences a host behind the backend.
 func (s *Service) fenceHost(ctx context.Context, actor string, in api.WriteHost) (api.HostWritten, error) {
-	if err := s.mustLead(); err != nil {
-		return api.HostWritten{}, err
-	}
-	if err := s.mustAnswer(); err != nil {
+	if err := s.mayFence(); err != nil {
 		return api.HostWritten{}, err
 	}
 	end, err := s.closeHost(ctx, in)

@@ -23,9 +23,6 @@ func (s *Service) settleHosts(ctx context.Context) error {
 	var steps []backend.Step
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
 		w := s.work(tx, self)
-		if w.reading == nil {
-			return nil
-		}
 		rows, err := w.ElasticHosts("")
 		if err != nil {
 			return err
@@ -90,7 +87,7 @@ func (s *Service) take(ctx context.Context, step backend.Step) error {
 	}
 	return s.store.Update(ctx, func(tx *store.Tx) error {
 		row, found, err := tx.ElasticHostNamed(step.Host)
-		if err != nil || !found || row.State != cluster.HostJoined && row.State != cluster.HostExpected || s.closing.closes(step.Host) {
+		if err != nil || !found || row.State != cluster.HostJoined || s.closing.closes(step.Host) {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, turnLimit)

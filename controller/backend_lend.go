@@ -50,5 +50,5 @@ func (s *Service) recountLending(ctx context.Context, w *work, r store.Resource,
 	if err != nil || !more {
 		return err
 	}
-	return w.recount(ctx, s, r.Name, usable)
+	return s.recount(ctx, w, r.Name, usable)
 }

@@ -472,8 +472,8 @@ func TestAHostIsDeclaredJoinsRunsJobsDrainsAndIsRemoved(t *testing.T) {
 	}
 }
 
-func TestAHostThatGetsAJobAtTheLastMomentStaysAndIsOpenedAgain(t *testing.T) {
-	t.Parallel()
+// idleHost is a world in which a made host has been idle long enough.
+func idleHost(t *testing.T) (*world, *scheduler) {
 	w, s := onSlurm(t)
 	makeHost(w, s)
 	for _, job := range slices.Clone(s.jobs) {
@@ -483,6 +483,12 @@ func TestAHostThatGetsAJobAtTheLastMomentStaysAndIsOpenedAgain(t *testing.T) {
 	tick(w, s)
 	w.Clock.Advance(3 * cluster.Hour)
 	tick(w, s)
+	return w, s
+}
+
+func TestAHostThatGetsAJobAtTheLastMomentStaysAndIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	w, s := idleHost(t)
 	s.before = func() {
 		s.before = nil
 		for range 9 {
@@ -499,15 +505,7 @@ func TestAHostThatGetsAJobAtTheLastMomentStaysAndIsOpenedAgain(t *testing.T) {
 
 func TestSessionsDuringAFenceLeaveTheHostIdle(t *testing.T) {
 	t.Parallel()
-	w, s := onSlurm(t)
-	makeHost(w, s)
-	for _, job := range slices.Clone(s.jobs) {
-		s.end(job.ID)
-	}
-	boot(w, s)
-	tick(w, s)
-	w.Clock.Advance(3 * cluster.Hour)
-	tick(w, s)
+	w, s := idleHost(t)
 	s.lasting = 300 * time.Millisecond
 	sessions := make(chan struct{})
 	s.before = func() { // once it is drained

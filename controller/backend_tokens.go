@@ -33,7 +33,7 @@ func (s *Service) withhold(ctx context.Context, resource string, usable int64) (
 // settleSoon has the backend let jobs use what the books say of a resource, now that
 // they have changed. Where that does not come about, the next session sees to it.
 func (s *Service) settleSoon(ctx context.Context, resource string) {
-	if s.mustLead() != nil || s.mustAnswer() != nil {
+	if s.mayFence() != nil {
 		return // the one that leads has been told
 	}
 	if err := s.settleResource(ctx, resource); err != nil && ctx.Err() == nil {

@@ -111,9 +111,9 @@ type Service struct {
 	// reading is what the backend has, where there is one, as it was read last, with what
 	// the session found of it; trouble is why it is not read.
 	reading atomic.Pointer[reading]
-	trouble atomic.Pointer[api.Trouble]
+	trouble trouble
 	// unsettled is what the backend was asked to change and did not.
-	unsettled atomic.Pointer[api.Trouble]
+	unsettled trouble
 	// guesses are held against what the backend then does; closing is what fences that are
 	// under way keep from jobs.
 	guesses backend.Guesses

@@ -35,11 +35,11 @@ func addSlurmFlags(cmd *cobra.Command, limit time.Duration) *slurmFlags {
 
 // run answers Slurm's commands, as the flags and the configuration, which may be nil, say.
 func (f *slurmFlags) run(c *config.Config) (slurm.Commands, error) {
-	conf, folder := os.Getenv("SLURM_CONF"), ""
+	conf, folder := config.UsualSlurmConf(), ""
 	if c != nil {
 		conf, folder = c.Slurm.Conf, c.Slurm.Commands
 	}
-	commands := slurm.Commands{Conf: cmp.Or(f.conf, conf, "/etc/slurm/slurm.conf"), Folder: cmp.Or(f.commands, folder), Limit: f.limit}
+	commands := slurm.Commands{Conf: cmp.Or(f.conf, conf), Folder: cmp.Or(f.commands, folder), Limit: f.limit}
 	if _, err := os.Stat(commands.Conf); err != nil { // its commands would look for a minute
 		return commands, fmt.Errorf("find Slurm's configuration: %w; name it with --conf or SLURM_CONF", err)
 	}

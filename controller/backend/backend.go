@@ -9,6 +9,12 @@ import (
 	"xce.internal/elastic/cluster"
 )
 
+// Features that hosts have by where they are: in the partition, or being the node, whose name follows.
+const (
+	InPartition = "partition:"
+	AtNode      = "node:"
+)
+
 // View is what the scheduler has, read at one moment and fit to be acted upon.
 type View struct {
 	At cluster.Time
@@ -59,7 +65,7 @@ const (
 // Host is one host of the scheduler.
 type Host struct {
 	Name string
-	// What it has for jobs; that it is in partition p counts as the feature "partition:p".
+	// What it has for jobs; that it is in partition p counts as the feature [InPartition] + p.
 	cluster.Capacity
 	State HostState
 	// Why says why it is not ready, in one sentence.

@@ -159,11 +159,11 @@ type shape struct {
 func shapeOf(m backend.Machine, o HostOptions) (shape, error) {
 	s := shape{cpus: m.CPUs, memoryMB: m.MemoryMB, gres: map[string]int64{}}
 	for _, f := range append(m.FeatureNames(), o.Features...) {
-		partition, isPartition := strings.CutPrefix(f, "partition:")
+		partition, isPartition := strings.CutPrefix(f, backend.InPartition)
 		switch {
 		case isPartition:
 			s.partitions = append(s.partitions, partition)
-		case strings.HasPrefix(f, "node:"):
+		case strings.HasPrefix(f, backend.AtNode):
 		case !oneFeature.MatchString(f):
 			return shape{}, fmt.Errorf("host %s: %q cannot be a feature in Slurm; name it with letters, digits and _ . = / + - alone", m.Name, f)
 		default:
@@ -295,7 +295,7 @@ func awaitCloud(n *Node, m backend.Machine) ([]string, error) {
 	case n.has("POWERED_DOWN") && n.has("DOWN"):
 		return append(update, "state=resume"), nil
 	case n.has("POWERED_DOWN") && !n.has("DRAIN"):
-		return append(update, "state=drain", "reason="+ourReason+"not here yet"), nil
+		return drain(n, "not here yet"), nil
 	case n.has("POWERED_DOWN") && !n.drainedByUs():
 		return nil, fmt.Errorf("host %s was drained by someone else: %s; undrain it, or take it out of the template's nodes", m.Name, n.Reason)
 	case n.has("POWERED_DOWN") && !n.has("POWER_UP", "POWERING_UP"):

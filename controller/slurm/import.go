@@ -8,6 +8,7 @@ import (
 
 	"xce.internal/elastic/cluster"
 	harmless "xce.internal/elastic/cluster/plain"
+	"xce.internal/elastic/controller/backend"
 )
 
 // ClusterFile writes a cluster file of what Slurm has: the live configuration, and
@@ -219,7 +220,7 @@ func (f *clusterFile) capacity(n Node) string {
 	}
 	var all []string
 	for _, p := range n.Partitions {
-		all = append(all, "partition:"+p)
+		all = append(all, backend.InPartition+p)
 	}
 	for _, feature := range append(all, n.Features...) {
 		features = f.sayable(n, features, feature, func(lines []string) cluster.Problems {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/backend"
 )
 
 // Translation is what turns Slurm's jobs into ours.
@@ -25,19 +26,13 @@ type Translation struct {
 	WholeNodes bool
 }
 
-// Key tells jobs apart: Slurm may give an id again.
-type Key struct {
-	ID        int64
-	Submitted cluster.Time
-}
-
 // translator holds what is worked out once for all jobs.
 type translator struct {
 	Translation
 	ours        map[string]string // Slurm's name to ours
 	partitions  map[string]Partition
-	running     map[int64]int64 // elements that run, by array
-	begun       map[Key]bool    // heterogeneous jobs of which a component runs
+	running     map[int64]int64      // elements that run, by array
+	begun       map[backend.Key]bool // heterogeneous jobs of which a component runs
 	constraints map[constraintKey]judged
 	foreign     map[string]int64 // jobs that wait with a need for a licence that is no shared resource
 	names       []string         // of one job's licences
@@ -55,7 +50,7 @@ type judged struct{ constraint, unjudged string }
 // waits as a whole, and for each that has hosts. Warnings tell of what many of them want and is not ours to give.
 func (t Translation) Jobs(rows []Job) (jobs []cluster.Job, warnings []string) {
 	tr := translator{
-		Translation: t, ours: make(map[string]string, len(t.Resources)), running: map[int64]int64{}, begun: map[Key]bool{},
+		Translation: t, ours: make(map[string]string, len(t.Resources)), running: map[int64]int64{}, begun: map[backend.Key]bool{},
 		partitions:  make(map[string]Partition, len(t.Partitions)),
 		constraints: map[constraintKey]judged{}, foreign: map[string]int64{},
 	}
@@ -67,7 +62,7 @@ func (t Translation) Jobs(rows []Job) (jobs []cluster.Job, warnings []string) {
 	}
 	tr.count(rows)
 	jobs = make([]cluster.Job, 0, len(rows))
-	parts := map[Key][]*Job{}
+	parts := map[backend.Key][]*Job{}
 	for i := range rows {
 		j := &rows[i]
 		switch {
@@ -88,7 +83,7 @@ func (t Translation) Jobs(rows []Job) (jobs []cluster.Job, warnings []string) {
 	return jobs, tr.warnings()
 }
 
-func het(j *Job) Key { return Key{j.HetID, j.Submitted} }
+func het(j *Job) backend.Key { return backend.Key{ID: j.HetID, Submitted: j.Submitted} }
 
 func (t *translator) count(rows []Job) {
 	for i := range rows {
@@ -324,7 +319,7 @@ func (t *translator) constraint(j *Job) judged {
 		unjudged = "it asks for nodes by name and for others beside, which cannot be judged here"
 	}
 	partitions := strings.FieldsFunc(j.Partition, func(r rune) bool { return r == ',' })
-	answer := judged{allOf(features, either("partition:", partitions), either("node:", j.RequiredNodes)), unjudged}
+	answer := judged{allOf(features, either(backend.InPartition, partitions), either(backend.AtNode, j.RequiredNodes)), unjudged}
 	if _, err := cluster.ParseConstraint(answer.constraint); err != nil {
 		answer = judged{"", fmt.Sprintf("its partition or its nodes have names that no constraint can hold: %v", err)}
 	}
@@ -334,7 +329,7 @@ func (t *translator) constraint(j *Job) judged {
 
 // whole answers a heterogeneous job that waits as one: as many hosts as all its
 // components want, each with the most that any of them wants of one.
-func (t *translator) whole(key Key, components []*Job) cluster.Job {
+func (t *translator) whole(key backend.Key, components []*Job) cluster.Job {
 	slices.SortFunc(components, func(a, b *Job) int { return cmp.Compare(a.HetOffset, b.HetOffset) })
 	out := t.waits(components[0])
 	out.ID = key.ID

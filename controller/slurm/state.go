@@ -38,9 +38,9 @@ func (n Node) busy() bool {
 // asHost answers a node in our words. Its Busy is 1 where jobs are on it: how many,
 // the jobs say.
 func asHost(n Node) backend.Host {
-	features := append(slices.Clone(n.Features), "node:"+n.Name)
+	features := append(slices.Clone(n.Features), backend.AtNode+n.Name)
 	for _, p := range n.Partitions {
-		features = append(features, "partition:"+p)
+		features = append(features, backend.InPartition+p)
 	}
 	slices.Sort(features)
 	h := backend.Host{

@@ -67,13 +67,13 @@ type SlurmTemplate struct {
 	Gres []string `json:"gres"`
 }
 
-// slurmConf is where Slurm's own programs look where SLURM_CONF says nothing.
-const slurmConf = "/etc/slurm/slurm.conf"
+// UsualSlurmConf answers where Slurm's own programs look for its configuration.
+func UsualSlurmConf() string { return cmp.Or(os.Getenv("SLURM_CONF"), "/etc/slurm/slurm.conf") }
 
 // complete fills in what depends on the rest.
 func (s *Slurm) complete(base string) {
 	if s.Conf == "" {
-		s.Conf = cmp.Or(os.Getenv("SLURM_CONF"), slurmConf)
+		s.Conf = UsualSlurmConf()
 	}
 	s.Conf = resolve(base, s.Conf)
 	s.Folder = resolve(base, s.Folder)
