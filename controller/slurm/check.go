@@ -368,7 +368,7 @@ func (c *checker) licences() {
 		}
 	}
 	if changed {
-		c.add(Line{Why: "totals are what is owned and the most that may be borrowed", Line: "Licenses=" + licenceList(local)})
+		c.add(Line{Why: "totals are what is owned and the most that may be borrowed", Line: "Licenses=" + countList(local)})
 	}
 	for _, r := range raised {
 		c.keepBack(r)
@@ -396,14 +396,6 @@ func localLicences(all map[string]Licence) map[string]int64 {
 		}
 	}
 	return local
-}
-
-func licenceList(counts map[string]int64) string {
-	var items []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		items = append(items, fmt.Sprintf("%s:%d", name, counts[name]))
-	}
-	return strings.Join(items, ",")
 }
 
 // licence tells whether the licence of a resource is as it should be.
@@ -452,7 +444,7 @@ func (c *checker) reservations() {
 		case mine:
 			c.find(Good, "reservation", "%s keeps back %d of %s", r.Name, r.Licences[licence], licence)
 		case slices.ContainsFunc(c.licenceNames(), func(name string) bool { return r.Licences[name] > 0 }):
-			c.find(Advice, "reservation", "%s of others keeps %s back; it is left alone, and its jobs have what is left of what is had", r.Name, licenceList(r.Licences))
+			c.find(Advice, "reservation", "%s of others keeps %s back; it is left alone, and its jobs have what is left of what is had", r.Name, countList(r.Licences))
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	harmless "xce.internal/elastic/cluster/plain"
+	"xce.internal/elastic/cluster/plain"
 	"xce.internal/elastic/controller/backend"
 )
 
@@ -87,7 +87,7 @@ func commandLine(name string, args []string) string {
 		if len(a) > longestTold {
 			a = a[:longestTold] + "..."
 		}
-		words = append(words, harmless.Line(a))
+		words = append(words, plain.Line(a))
 	}
 	return strings.Join(words, " ")
 }

@@ -233,12 +233,8 @@ func (s shape) create(name, address, state string) []string {
 	if len(s.features) > 0 {
 		command = append(command, "Feature="+strings.Join(s.features, ","))
 	}
-	var gres []string
-	for _, name := range slices.Sorted(maps.Keys(s.gres)) {
-		gres = append(gres, fmt.Sprintf("%s:%d", name, s.gres[name]))
-	}
-	if len(gres) > 0 {
-		command = append(command, "Gres="+strings.Join(gres, ","))
+	if len(s.gres) > 0 {
+		command = append(command, "Gres="+countList(s.gres))
 	}
 	if address != "" {
 		command = append(command, "NodeAddr="+address)

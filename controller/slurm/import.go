@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"xce.internal/elastic/cluster"
-	harmless "xce.internal/elastic/cluster/plain"
+	"xce.internal/elastic/cluster/plain"
 	"xce.internal/elastic/controller/backend"
 )
 
@@ -37,7 +37,7 @@ func (f *clusterFile) line(format string, args ...any) { fmt.Fprintf(&f.text, fo
 
 // note writes a comment, whatever others wrote in it.
 func (f *clusterFile) note(indent, format string, args ...any) {
-	f.line("%s", indent+"# "+harmless.Line(fmt.Sprintf(format, args...)))
+	f.line("%s", indent+"# "+plain.Line(fmt.Sprintf(format, args...)))
 }
 
 func (f *clusterFile) head() {
@@ -328,7 +328,7 @@ func (f *clusterFile) rest() {
 		}
 	}
 	for _, r := range f.Reservations {
-		f.note("", "  reservation %s (%s) of %d nodes%s", r.Name, r.State, len(r.Nodes), and(len(r.Licences) > 0, " and "+licenceList(r.Licences)))
+		f.note("", "  reservation %s (%s) of %d nodes%s", r.Name, r.State, len(r.Nodes), and(len(r.Licences) > 0, " and "+countList(r.Licences)))
 		said = true
 	}
 	if !said {
@@ -386,7 +386,7 @@ func scalar(text string) string {
 	if simple {
 		return text
 	}
-	return `"` + harmless.EscapeYAML(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)) + `"`
+	return `"` + plain.EscapeYAML(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)) + `"`
 }
 
 // yamlWords are no texts to YAML, in one of its versions.

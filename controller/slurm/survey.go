@@ -100,12 +100,10 @@ func (s Settings) accounting() string {
 
 // value answers a setting, and nothing where Slurm says that there is none.
 func (s Settings) value(key string) string {
-	switch v := s.Keys[key]; v {
-	case "(null)", "N/A", "n/a", "NONE":
-		return ""
-	default:
+	if v := s.Keys[key]; !absent(v) {
 		return v
 	}
+	return ""
 }
 
 // words answers a setting that is a list, with commas between its items.

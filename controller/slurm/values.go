@@ -3,7 +3,9 @@ package slurm
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -93,6 +95,15 @@ func durationOf(text string) (cluster.Duration, error) {
 		units = units[1:]
 	}
 	return cluster.Duration(seconds) * cluster.Second, nil
+}
+
+// countList answers counts as Slurm takes lists of them, as in a:1,b:2.
+func countList(counts map[string]int64) string {
+	var items []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		items = append(items, fmt.Sprintf("%s:%d", name, counts[name]))
+	}
+	return strings.Join(items, ",")
 }
 
 // licenceNeed is what one text asks of licences.
