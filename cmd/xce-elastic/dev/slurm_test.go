@@ -5,6 +5,7 @@ package dev
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -114,24 +115,33 @@ func (s *slurmFarm) becomes(id string, within time.Duration, states ...string) {
 	})
 }
 
-// licence answers how Slurm counts vcs: its total, what is used, and what is reserved.
+// licence answers how Slurm, which must answer, counts vcs: its total, what is used, and what is reserved.
 func (s *slurmFarm) licence() (total, used, reserved int64) {
 	s.t.Helper()
-	out, err := s.slurm.Run(s.t.Context(), "scontrol", "-o", "show", "licenses")
+	total, used, reserved, err := s.counts(s.t.Context())
 	if err != nil {
-		s.t.Fatal(err, out)
+		s.t.Fatal(err)
+	}
+	return total, used, reserved
+}
+
+// counts answers how Slurm counts vcs, where it answers.
+func (s *slurmFarm) counts(ctx context.Context) (total, used, reserved int64, err error) {
+	out, err := s.slurm.Run(ctx, "scontrol", "-o", "show", "licenses")
+	if err != nil {
+		return 0, 0, 0, fmt.Errorf("%w: %s", err, out)
 	}
 	for line := range strings.Lines(out) {
-		if slurmtest.Field(line, "LicenseName") == "vcs" {
-			number := func(name string) int64 {
-				n, _ := strconv.ParseInt(slurmtest.Field(line, name), 10, 64)
-				return n
-			}
-			return number("Total"), number("Used"), number("Reserved")
+		if slurmtest.Field(line, "LicenseName") != resource {
+			continue
 		}
+		for name, n := range map[string]*int64{"Total": &total, "Used": &used, "Reserved": &reserved} {
+			value, fault := strconv.ParseInt(slurmtest.Field(line, name), 10, 64)
+			*n, err = value, errors.Join(err, fault)
+		}
+		return total, used, reserved, err
 	}
-	s.t.Fatalf("Slurm has no vcs: %s", out)
-	return 0, 0, 0
+	return 0, 0, 0, fmt.Errorf("Slurm has no %s: %s", resource, out)
 }
 
 // atRest waits until all tokens are back with their lender and all hosts with their provider, and then

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"xce.internal/elastic/controller/slurm/slurmtest"
 	kernel "xce.internal/elastic/providers/scripts/process"
 )
 
@@ -163,8 +162,9 @@ func (w *watch) sample(ctx context.Context) {
 	w.mu.Lock()
 	v.runs = w.look()
 	w.mu.Unlock()
-	v.used, v.answered = w.used(ctx)
-	if v.answered {
+	var err error
+	_, v.used, _, err = w.counts(ctx)
+	if v.answered = err == nil; v.answered {
 		v.jobs, v.answered = w.queue(ctx)
 	}
 	if v.answered {
@@ -243,21 +243,6 @@ func parseRun(text string) *run {
 func stamp(text string) time.Time {
 	ms, _ := strconv.ParseInt(text, 10, 64)
 	return time.UnixMilli(ms)
-}
-
-// used answers how many tokens Slurm counts as used.
-func (w *watch) used(ctx context.Context) (n int64, answered bool) {
-	out, err := w.slurm.Run(ctx, "scontrol", "-o", "show", "licenses")
-	if err != nil {
-		return 0, false
-	}
-	for line := range strings.Lines(out) {
-		if slurmtest.Field(line, "LicenseName") == resource {
-			n, err = strconv.ParseInt(slurmtest.Field(line, "Used"), 10, 64)
-			return n, err == nil
-		}
-	}
-	return 0, false
 }
 
 // queue answers the state of each job that Slurm knows, by name.
