@@ -53,7 +53,7 @@ func arrangeHost(row cluster.ElasticHost, h *Host) (Step, bool) {
 		switch {
 		case h == nil, row.State == cluster.HostExpected && h.State == HostAwaited && !h.Drained:
 			return Step{Do: DoDeclare, Host: row.Name, Machine: machineOf(row), Why: row.Why}, true
-		case row.State == cluster.HostJoined && h.Drained && h.State == HostClosed:
+		case row.State == cluster.HostJoined && (h.Drained && h.State == HostClosed || h.PutOff):
 			return Step{Do: DoOpen, Host: row.Name, Why: row.Why}, true
 		}
 	case cluster.HostDraining:

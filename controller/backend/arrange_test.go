@@ -34,6 +34,8 @@ func TestArrangeHost(t *testing.T) {
 		"joined":                                {cluster.HostJoined, &ready, ""},
 		"joined, and drained by us":             {cluster.HostJoined, &drained, DoOpen},
 		"joined, and drained by someone else":   {cluster.HostJoined, &theirs, ""},
+		"joined, and put off":                   {cluster.HostJoined, &Host{State: HostAwaited, PutOff: true}, DoOpen},
+		"expected, and put off":                 {cluster.HostExpected, &Host{State: HostAwaited, Drained: true, PutOff: true}, ""},
 		"joined, and silent":                    {cluster.HostJoined, &Host{State: HostSilent, Drained: true}, ""},
 		"draining, and open":                    {cluster.HostDraining, &ready, DoDrain},
 		"draining, and drained":                 {cluster.HostDraining, &drained, ""},
@@ -120,7 +122,7 @@ func (s *site) take(step Step) {
 	case DoDrain:
 		s.drain(h)
 	case DoOpen:
-		h.Drained, h.State = false, HostReady
+		h.Drained, h.PutOff, h.State = false, false, HostReady
 	case DoRemove:
 		s.drain(h)
 		switch {
@@ -169,6 +171,7 @@ func drawSite(t *rapid.T) *site {
 		case HostAwaited, HostSilent:
 			h.Drained = rapid.Bool().Draw(t, name+" is drained by us")
 			s.theirs[name] = !h.Drained && rapid.Bool().Draw(t, name+" is drained by others")
+			h.PutOff = h.State == HostAwaited && !s.theirs[name] && rapid.Bool().Draw(t, name+" is put off")
 		}
 		switch rapid.IntRange(0, 2).Draw(t, name+" is from") {
 		case 0:
@@ -215,7 +218,7 @@ func careful(t *rapid.T, s *site, states map[string]cluster.HostState, step Step
 	case DoDrain:
 		may = state == cluster.HostDraining
 	case DoOpen:
-		may = state == cluster.HostJoined && h.Drained && !s.theirs[h.Name]
+		may = state == cluster.HostJoined && (h.Drained || h.PutOff) && !s.theirs[h.Name]
 	case DoDeclare:
 		may = h == nil && state == cluster.HostJoined || state == cluster.HostExpected
 	}

@@ -72,6 +72,8 @@ type Host struct {
 	Why string
 	// Drained tells that it takes no new jobs since we said so.
 	Drained bool
+	// PutOff tells that the scheduler expects nothing of it for now: if it runs, it must be opened to come back.
+	PutOff bool
 	// Removable tells that it is one that we may take out: never one that someone wrote into the scheduler's configuration.
 	// Ours tells that it is one of those all the same, and a template's.
 	Removable, Ours bool

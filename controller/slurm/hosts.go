@@ -29,9 +29,9 @@ var oneGres = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]*(:[A-Za-z_][A-Za-
 var oneFeature = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.=/+-]*$`)
 
 // Declare makes Slurm know a host that will come, or finds that it does. A dynamic one is made, one of slurm.conf is
-// made ready to come. It takes jobs when its slurmd has registered and, where it was in
-// slurm.conf with State=CLOUD, after [Backend.Open]; the slurmd of such a one must start later than this, or Slurm
-// goes on waiting for it until its ResumeTimeout is over.
+// made ready to come. It takes jobs when its slurmd has registered and, unless it was in slurm.conf with State=FUTURE,
+// after [Backend.Open]. The slurmd of one with State=CLOUD must start later than this, or Slurm goes on waiting for it
+// until its ResumeTimeout is over.
 func (b *Backend) Declare(ctx context.Context, m backend.Machine) error {
 	o := b.Hosts[m.Template]
 	if o.Kind == Cloud || o.Kind == Future {
@@ -56,7 +56,8 @@ func (b *Backend) Drain(ctx context.Context, host, why string) error {
 	return b.change(ctx, host, func(n *Node) ([]string, error) { return drain(n, why), nil })
 }
 
-// Open undoes our drain of a host, and ours alone: one that someone else has drained stays closed.
+// Open undoes our drain of a host, and ours alone: one that someone else has drained stays closed. One that Slurm has
+// put back to State=FUTURE though its slurmd runs comes back.
 func (b *Backend) Open(ctx context.Context, host string) error {
 	return b.change(ctx, host, func(n *Node) ([]string, error) { return open(n, host) })
 }
@@ -243,27 +244,28 @@ func (s shape) create(name, address, state string) []string {
 }
 
 // declare makes a dynamic node where there is none. Making one that is there says
-// that it was done and does nothing, so what is there is compared.
+// that it was done and does nothing, so what is there is compared. With State=CLOUD it would be given a job at once,
+// which then waits for it long after it has come; with State=FUTURE it is given none before its slurmd registers,
+// and drained by then it comes closed.
 func declare(n *Node, m backend.Machine, o HostOptions) ([]string, error) {
 	s, err := shapeOf(m, o)
 	if err != nil {
 		return nil, err
+	}
+	if strings.HasPrefix(m.Name, placeholderPrefix) {
+		return nil, fmt.Errorf("host %s: names that begin with %s are kept for nodes that stand for hosts to come; name template %s otherwise", m.Name, placeholderPrefix, m.Template)
 	}
 	if m.Address != "" && !oneHost.MatchString(strings.ReplaceAll(m.Address, ":", "-")) {
 		return nil, fmt.Errorf("host %s: %q is no address", m.Name, m.Address)
 	}
 	switch {
 	case n == nil:
-		return s.create(m.Name, m.Address, "CLOUD"), nil
+		return s.create(m.Name, m.Address, "FUTURE"), nil
 	case !n.dynamic():
 		return nil, fmt.Errorf("host %s is in slurm.conf, so it is not ours to make; name the template's hosts otherwise, or set slurm.templates[%s].kind", m.Name, m.Template)
-	case n.has("FUTURE"):
-		return nil, fmt.Errorf("host %s has the name of a node that stands for hosts to come; name the template's hosts otherwise", m.Name)
 	case n.Booted != 0:
 		return nil, nil // it came, and what it has it said itself
-	case n.has("POWERED_DOWN") && !n.has("DRAIN") && !n.busy():
-		// Else Slurm gives it a job at once, and has that wait for it long after it has come. Where it
-		// has done so already it stays: to drain it now would put the job off for two minutes.
+	case n.has("FUTURE") && !n.has("DRAIN"):
 		return drain(n, "not here yet"), nil
 	}
 	wrong := s.lacks(n)
@@ -333,15 +335,15 @@ func asReason(why string) string {
 	return text
 }
 
-// open undoes a drain of ours. A node that is down as well is resumed, which undoes both; on
-// one that is not, resume would be refused.
+// open undoes a drain of ours. A node that is down as well, or put off, is resumed, which undoes both and has Slurm
+// ask its slurmd to register; on another one resume would be refused.
 func open(n *Node, host string) ([]string, error) {
 	switch {
 	case n == nil:
 		return nil, fmt.Errorf("host %s is not in Slurm; declare it", host)
-	case !n.drainedByUs():
+	case n.has("DRAIN") && !n.drainedByUs(), !n.has("DRAIN", "FUTURE"):
 		return nil, nil
-	case n.Base == "DOWN":
+	case n.has("FUTURE", "DOWN"):
 		return []string{"update", "nodename=" + host, "state=resume"}, nil
 	}
 	return []string{"update", "nodename=" + host, "state=undrain"}, nil

@@ -3,24 +3,18 @@ package slurm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/backend"
+	"xce.internal/elastic/controller/slurm/slurmtest"
 )
 
 func machine(name, address, template string, features ...string) backend.Machine {
 	return backend.Machine{Name: name, Address: address, Template: template, Capacity: cluster.Capacity{CPUs: 4, MemoryMB: 4000, Features: features}}
-}
-
-// addressFor answers an address of this machine that tests in other processes do not take.
-func addressFor(n int) string {
-	return fmt.Sprintf("127.%d.%d.%d", 1+os.Getpid()>>8%200, os.Getpid()%256, n)
 }
 
 func must(t *testing.T, err error) {
@@ -44,11 +38,9 @@ func TestRealDynamicHosts(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("a dynamic node on this machine needs a host name of its own, which only root may give")
 	}
-	r := startSlurm(t, "NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%PORT%")
+	r := startSlurm(t, slurmtest.Options{Nodes: 1, Lines: []string{"NodeSet=dyn Feature=dyn"}})
 	ctx := t.Context()
 	b := r.backend(func(o *Options) { o.Hosts = map[string]HostOptions{"big": {Features: []string{"dyn"}}} })
-	r.slurmd("n1")
-	r.ready("n1")
 
 	// Jobs wait for hosts that are not there, since a placeholder stands for them.
 	if _, err := r.run("sbatch", "-C", "big", "--wrap", "true"); err == nil {
@@ -66,7 +58,7 @@ func TestRealDynamicHosts(t *testing.T) {
 	}
 
 	// One comes, and takes the job.
-	m := machine("e1", addressFor(1), "big", "big", "partition:main", "node:e1")
+	m := machine("e1", "127.0.3.7", "big", "big", "partition:main", "node:e1")
 	for range 2 {
 		must(t, b.Declare(ctx, m))
 	}
@@ -74,7 +66,7 @@ func TestRealDynamicHosts(t *testing.T) {
 	if h := asHost(n); h.State != backend.HostAwaited || !h.Removable || n.Address != m.Address {
 		t.Errorf("%+v", n)
 	}
-	r.dynamic("e1", m.Address, "CPUs=4 RealMemory=4000 Feature=big,dyn")
+	must(t, r.BootDynamic("e1", m.Address, "CPUs=4 RealMemory=4000 Feature=big,dyn"))
 	r.until("it has come, and is closed", func() bool {
 		n, _ := r.node("e1")
 		return asHost(n).State == backend.HostClosed && asHost(n).Drained
@@ -138,30 +130,24 @@ func TestRealDynamicHosts(t *testing.T) {
 }
 
 func TestRealUnknownHostChange(t *testing.T) {
-	r := startSlurm(t, "NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%PORT%")
+	r := startSlurm(t, slurmtest.Options{Nodes: 1})
 	b := r.backend(func(o *Options) { o.Commands.Limit = 500 * time.Millisecond })
-	_ = r.daemons["slurmctld"].Process.Signal(syscall.SIGSTOP)
+	r.PauseController()
 	err := b.Declare(t.Context(), machine("e1", "", "big"))
-	_ = r.daemons["slurmctld"].Process.Signal(syscall.SIGCONT)
+	r.ResumeController()
 	var unknown *backend.Unknown
 	if !errors.As(err, &unknown) {
 		t.Errorf("%v; want an unknown outcome", err)
 	}
 	r.until("it is done again", func() bool { return b.Declare(t.Context(), machine("e1", "", "big")) == nil })
 	// Made and killed at once: it may be lost, and is made again.
-	r.end("slurmctld", syscall.SIGKILL)
-	r.controller()
+	r.KillController()
+	must(t, r.StartController(t.Context()))
 	must(t, r.backend(nil).Declare(t.Context(), machine("e1", "", "big")))
 }
 
 func TestRealCloudHosts(t *testing.T) {
-	r := startSlurm(t, `NodeName=c[1-2] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[%PORT%,%PORT%] Feature=cloud State=CLOUD
-ResumeProgram=/bin/true
-SuspendProgram=/bin/true
-ResumeTimeout=60
-SuspendTimeout=5
-SuspendTime=86400
-SlurmctldParameters=power_save_interval=1,power_save_min_interval=0`)
+	r := startSlurm(t, slurmtest.Options{Cloud: 2, Lines: []string{"ResumeProgram=/bin/true", "SuspendProgram=/bin/true", "ResumeTimeout=60"}})
 	ctx := t.Context()
 	b := r.backend(func(o *Options) { o.Hosts = map[string]HostOptions{"t": {Kind: Cloud, Nodes: "c1"}} })
 	if err := b.Declare(ctx, machine("c2", "", "t")); err == nil || !strings.Contains(err.Error(), "slurm.templates[t].nodes") {
@@ -181,7 +167,7 @@ SlurmctldParameters=power_save_interval=1,power_save_min_interval=0`)
 		// A slurmd that started before the node was powered up, by the second, does not count as just started.
 		r.until("Slurm awaits it", func() bool { n, _ := r.node("c1"); return round > 0 || n.has("POWERING_UP") })
 		time.Sleep(2 * time.Second)
-		r.slurmd("c1", "-b")
+		must(t, r.StartNode("c1"))
 		r.until("it has come, and is closed", func() bool {
 			n, _ := r.node("c1")
 			return asHost(n).State == backend.HostClosed && asHost(n).Drained
@@ -197,13 +183,13 @@ SlurmctldParameters=power_save_interval=1,power_save_min_interval=0`)
 		_, err := r.run("scancel", job)
 		must(t, err)
 		gone(r, b, "c1")
-		r.end("c1", syscall.SIGTERM)
+		r.StopNode("c1")
 		r.until("Slurm misses it", func() bool { n, _ := r.node("c1"); return round+1 == rounds || n.has("DOWN", "NOT_RESPONDING") })
 	}
 }
 
 func TestRealFutureHosts(t *testing.T) {
-	r := startSlurm(t, "NodeName=f1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%PORT% Feature=fut State=FUTURE")
+	r := startSlurm(t, slurmtest.Options{Future: 1})
 	ctx := t.Context()
 	b := r.backend(func(o *Options) { o.Hosts = map[string]HostOptions{"t": {Kind: Future, Nodes: "f[1-2]"}} })
 	if err := b.Declare(ctx, machine("f2", "", "t")); err == nil || !strings.Contains(err.Error(), "State=FUTURE") {
@@ -211,9 +197,14 @@ func TestRealFutureHosts(t *testing.T) {
 	}
 	for range 2 {
 		must(t, b.Declare(ctx, machine("f1", "127.0.0.1", "t")))
-		r.slurmd("f1")
+		must(t, r.StartNode("f1"))
 		r.ready("f1")
 		must(t, b.Declare(ctx, machine("f1", "127.0.0.1", "t")))
+		r.StopController()
+		must(t, r.StartController(ctx))
+		r.until("Slurm puts it off", func() bool { n, _ := r.node("f1"); return asHost(n).PutOff })
+		must(t, b.Open(ctx, "f1"))
+		r.ready("f1")
 		job := r.submit("-n1")
 		r.until("the job runs", func() bool { return strings.HasPrefix(r.job(job), "RUNNING") })
 		if busy, err := b.Remove(ctx, "f1"); err != nil || !busy {
@@ -225,6 +216,6 @@ func TestRealFutureHosts(t *testing.T) {
 		if n, _ := r.node("f1"); n.Base != "FUTURE" || n.has("DRAIN") {
 			t.Errorf("%+v", n)
 		}
-		r.end("f1", syscall.SIGTERM)
+		r.StopNode("f1")
 	}
 }

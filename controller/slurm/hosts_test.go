@@ -28,10 +28,10 @@ var (
 )
 
 const (
-	made    = "IDLE+CLOUD+DYNAMIC_NORM+POWERED_DOWN"
-	awaited = "IDLE+CLOUD+DRAIN+DYNAMIC_NORM+POWERED_DOWN"
+	made    = "FUTURE+DYNAMIC_NORM"
+	awaited = "FUTURE+DRAIN+DYNAMIC_NORM"
 	notHere = "xce: not here yet"
-	joins   = "IDLE+CLOUD+DYNAMIC_NORM"
+	joins   = "IDLE+DYNAMIC_NORM"
 )
 
 func TestPlansForHosts(t *testing.T) {
@@ -39,6 +39,8 @@ func TestPlansForHosts(t *testing.T) {
 	other.CPUs = 8
 	elsewhere.Partitions = nil
 	addressed.Address = "10.0.0.7"
+	stand := ofH1
+	stand.Name = "xce-h1"
 	future := nodeIn("FUTURE", "")
 	typed := HostOptions{Features: []string{"dyn"}, Gres: map[string]int64{"gpu:a100": 2, "gpu:v100": 1, "fpga": 1}}
 	withTypes, standsWithTypes := nodeIn(awaited, ""), nodeIn("FUTURE+DYNAMIC_NORM", "")
@@ -48,13 +50,10 @@ func TestPlansForHosts(t *testing.T) {
 		plan func() ([]string, error)
 		want string // the command, or part of the error after "!"
 	}{
-		"declare absent":        {func() ([]string, error) { return declare(nil, ofH1, andDyn) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=gpu:2 State=CLOUD"},
-		"declare at an address": {func() ([]string, error) { return declare(nil, addressed, andDyn) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=gpu:2 NodeAddr=10.0.0.7 State=CLOUD"},
-		"declare one just made": {func() ([]string, error) { return declare(nodeIn(made, ""), ofH1, andDyn) }, "update nodename=h1 state=drain reason=xce: not here yet"},
-		"declare again":         {func() ([]string, error) { return declare(nodeIn(awaited, notHere), ofH1, andDyn) }, ""},
-		"declare, given a job": {func() ([]string, error) {
-			return declare(nodeIn("ALLOCATED+CLOUD+DYNAMIC_NORM+POWERED_DOWN+POWERING_UP", ""), ofH1, andDyn)
-		}, ""},
+		"declare absent":            {func() ([]string, error) { return declare(nil, ofH1, andDyn) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=gpu:2 State=FUTURE"},
+		"declare at an address":     {func() ([]string, error) { return declare(nil, addressed, andDyn) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=gpu:2 NodeAddr=10.0.0.7 State=FUTURE"},
+		"declare one just made":     {func() ([]string, error) { return declare(nodeIn(made, ""), ofH1, andDyn) }, "update nodename=h1 state=drain reason=xce: not here yet"},
+		"declare again":             {func() ([]string, error) { return declare(nodeIn(awaited, notHere), ofH1, andDyn) }, ""},
 		"declare one that came":     {func() ([]string, error) { return declare(nodeIn(joins, ""), ofH1, andDyn) }, ""},
 		"declare another address":   {func() ([]string, error) { return declare(nodeIn(awaited, notHere), addressed, andDyn) }, "update nodename=h1 NodeAddr=10.0.0.7"},
 		"declare another shape":     {func() ([]string, error) { return declare(other, ofH1, andDyn) }, "!it has 8 cpus and 4000 MB, not 4 and 4000"},
@@ -62,14 +61,14 @@ func TestPlansForHosts(t *testing.T) {
 		"declare other gres": {func() ([]string, error) {
 			return declare(nodeIn(awaited, notHere), ofH1, HostOptions{Features: []string{"dyn"}, Gres: map[string]int64{"fpga": 1}})
 		}, "!GresTypes"},
-		"declare types":         {func() ([]string, error) { return declare(nil, ofH1, typed) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=fpga:1,gpu:a100:2,gpu:v100:1 State=CLOUD"},
+		"declare types":         {func() ([]string, error) { return declare(nil, ofH1, typed) }, "create nodename=h1 CPUs=4 RealMemory=4000 Feature=dyn,x86 Gres=fpga:1,gpu:a100:2,gpu:v100:1 State=FUTURE"},
 		"declare types again":   {func() ([]string, error) { return declare(withTypes, ofH1, typed) }, ""},
 		"declare other types":   {func() ([]string, error) { return declare(nodeIn(awaited, ""), ofH1, typed) }, "!it has the gres map[gpu:2], not map[fpga:1 gpu:3]"},
 		"declare odd gres":      {func() ([]string, error) { return declare(nil, ofH1, HostOptions{Gres: map[string]int64{"gpu:a:b": 1}}) }, "!cannot be gres"},
 		"declare a count":       {func() ([]string, error) { return declare(nil, ofH1, HostOptions{Gres: map[string]int64{"gpu:7": 1}}) }, "!cannot be gres"},
 		"declare outside":       {func() ([]string, error) { return declare(elsewhere, ofH1, andDyn) }, "!not in partition main; give it a feature"},
 		"declare a static one":  {func() ([]string, error) { return declare(nodeIn("IDLE", ""), ofH1, andDyn) }, "!is in slurm.conf"},
-		"declare a placeholder": {func() ([]string, error) { return declare(nodeIn("FUTURE+DYNAMIC_NORM", ""), ofH1, andDyn) }, "!stands for hosts to come"},
+		"declare a placeholder": {func() ([]string, error) { return declare(nil, stand, andDyn) }, "!kept for nodes that stand for hosts to come"},
 		"declare odd features":  {func() ([]string, error) { return declare(nil, ofH1, HostOptions{Features: []string{"a,b"}}) }, "!cannot be a feature"},
 		"declare nothing": {func() ([]string, error) {
 			return declare(nil, backend.Machine{Name: "h1"}, HostOptions{})
@@ -106,12 +105,15 @@ func TestPlansForHosts(t *testing.T) {
 		"drained by others":   {func() ([]string, error) { return drain(nodeIn("IDLE+DRAIN", "bad fan"), "x"), nil }, ""},
 		"drain absent":        {func() ([]string, error) { return drain(nil, "x"), nil }, ""},
 
-		"open":                {func() ([]string, error) { return open(nodeIn("MIXED+DRAIN", "xce: y"), "h1") }, "update nodename=h1 state=undrain"},
-		"open one that came":  {func() ([]string, error) { return open(nodeIn("IDLE+CLOUD+DRAIN", ""), "h1") }, "update nodename=h1 state=undrain"},
-		"open one down":       {func() ([]string, error) { return open(nodeIn("DOWN+DRAIN", "xce: y"), "h1") }, "update nodename=h1 state=resume"},
-		"open what is open":   {func() ([]string, error) { return open(nodeIn("IDLE", ""), "h1") }, ""},
-		"open what others do": {func() ([]string, error) { return open(nodeIn("IDLE+DRAIN", "bad fan"), "h1") }, ""},
-		"open absent":         {func() ([]string, error) { return open(nil, "h1") }, "!declare it"},
+		"open":                 {func() ([]string, error) { return open(nodeIn("MIXED+DRAIN", "xce: y"), "h1") }, "update nodename=h1 state=undrain"},
+		"open one that came":   {func() ([]string, error) { return open(nodeIn("IDLE+CLOUD+DRAIN", ""), "h1") }, "update nodename=h1 state=undrain"},
+		"open one just made":   {func() ([]string, error) { return open(nodeIn(joins+"+DRAIN", ""), "h1") }, "update nodename=h1 state=undrain"},
+		"open others' put off": {func() ([]string, error) { return open(nodeIn("FUTURE+DRAIN", "bad fan"), "h1") }, ""},
+		"open one put off":     {func() ([]string, error) { return open(nodeIn("FUTURE", ""), "h1") }, "update nodename=h1 state=resume"},
+		"open one down":        {func() ([]string, error) { return open(nodeIn("DOWN+DRAIN", "xce: y"), "h1") }, "update nodename=h1 state=resume"},
+		"open what is open":    {func() ([]string, error) { return open(nodeIn("IDLE", ""), "h1") }, ""},
+		"open what others do":  {func() ([]string, error) { return open(nodeIn("IDLE+DRAIN", "bad fan"), "h1") }, ""},
+		"open absent":          {func() ([]string, error) { return open(nil, "h1") }, "!declare it"},
 
 		"remove":         {func() ([]string, error) { return remove(nodeIn(joins, ""), "h1", "") }, "update nodename=h1 state=drain reason=xce: leaves"},
 		"remove drained": {func() ([]string, error) { return remove(nodeIn(joins+"+DRAIN", "xce: x"), "h1", "") }, "delete nodename=h1"},

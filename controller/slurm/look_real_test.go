@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,12 +16,10 @@ import (
 // A queue is read from a real Slurm through a copy of its configuration, over a restart of slurmctld and while
 // it is away.
 func TestRealLook(t *testing.T) {
-	r := startSlurm(t, "Licenses=foo:10,bar:4\nNodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%PORT% Feature=static,x86")
-	r.slurmd("n1")
-	r.ready("n1")
+	r := startSlurm(t, oneNode)
 	r.submit("-J", "runs", "-L", "foo:2")
 	r.submit("-J", "names \x1e\x1f|\nitself 1\x1f1\x1fN/A", "-H")
-	r.submit("-J", "array", "-H", "--array=1-1000%10", "-L", "foo:1,bar", "-C", "static&x86")
+	r.submit("-J", "array", "-H", "--array=1-1000%10", "-L", "foo:1,bar", "-C", "static&static")
 	r.submit("-J", "sparse", "-H", "--array=1,3,5,8,10,13,15,18,20,23,25,28,30,33,35,38,40,43,45,48,50,53,55,58,60,63,65,68")
 	r.submit("-J", "het", "-H", "-n1", "-L", "foo:1", ":", "-n2", "-L", "foo:3")
 	r.submit("-J", "waits", "-n4", "--mem-per-cpu=300", "-L", "foo:9", "-t", "1-02:00:00")
@@ -74,13 +71,13 @@ func TestRealLook(t *testing.T) {
 	}
 	check()
 
-	r.end("slurmctld", syscall.SIGTERM)
+	r.StopController()
 	var unknown *backend.Unknown
 	if _, err := b.Look(context.Background()); !errors.As(err, &unknown) || strings.ContainsAny(err.Error(), "\x1e\x1f") {
 		t.Errorf("slurmctld is away: error %v", err)
 	}
 	time.Sleep(1100 * time.Millisecond) // starts are told apart by whole seconds
-	r.controller()
+	must(t, r.StartController(t.Context()))
 	if _, err := b.Look(context.Background()); !errors.As(err, &not) || !strings.Contains(err.Error(), "has started") {
 		t.Errorf("the first reading after a restart: error %v", err)
 	}

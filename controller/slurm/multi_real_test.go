@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"xce.internal/elastic/cluster"
@@ -10,13 +9,8 @@ import (
 
 // A job for more hosts than there are raises demand: more of them would let it start.
 func TestRealJobsForMoreHostsThanThereAreRaiseDemand(t *testing.T) {
-	r := startSlurm(t, "NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%PORT% CPUs=4 RealMemory=4000")
-	if os.Getuid() != 0 {
-		t.Skip("only an administrator of Slurm may make placeholders")
-	}
+	r := startSlurm(t, oneNode)
 	b := r.backend(func(o *Options) { o.Hosts = map[string]HostOptions{"big": {}} })
-	r.slurmd("n1")
-	r.ready("n1")
 	must(t, b.Placeholder(t.Context(), "big", machine("", "", "", "big", "partition:main")))
 	for _, args := range [][]string{{"-N3"}, {"-n16"}, {"-N3", "-C", "big"}, {"-n16", "-C", "big"}} {
 		id := r.submit(args...)

@@ -2,18 +2,12 @@ package slurm
 
 import (
 	"context"
-	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"os/user"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/controller/slurm/slurmtest"
 )
 
 // patience is how long a test waits for what must come; it says nothing of how fast it should.
@@ -21,209 +15,22 @@ const patience = 90 * time.Second
 
 // real is a Slurm of its own for one test.
 type real struct {
+	*slurmtest.Cluster
 	t        *testing.T
-	dir      string
 	commands Commands
-	daemons  map[string]*exec.Cmd
 }
 
-// startSlurm starts munged and slurmctld with the lines of configuration, in which %PORT% is a free port
-// each time and %DIR% is where everything is. The test runs beside others, and is skipped where Slurm is not installed.
-func startSlurm(t *testing.T, lines string) *real {
+// startSlurm starts a cluster that goes with the test. The test runs beside others, and is skipped where Slurm is not
+// installed.
+func startSlurm(t *testing.T, o slurmtest.Options) *real {
 	t.Helper()
 	t.Parallel()
-	for _, program := range []string{"munged", "slurmctld", "slurmd", "scontrol", "sbatch"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("Slurm is not installed: %v", err)
-		}
-	}
-	dir, err := os.MkdirTemp("/tmp", "xs") // short, since sockets are in it
-	if err != nil {
-		t.Fatal(err)
-	}
-	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
-	short, _, _ := strings.Cut(host, ".")
-	r := &real{t: t, dir: dir, daemons: map[string]*exec.Cmd{}, commands: Commands{Conf: dir + "/slurm.conf", Limit: 20 * time.Second}}
-	t.Cleanup(r.stop)
-	for _, d := range []string{"", "/state", "/munge"} {
-		if err := os.MkdirAll(dir+d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(dir+d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.write("munge/key", strings.Repeat("a key for tests alone; ", 8), 0o600)
-	conf := strings.NewReplacer("%HOST%", short, "%USER%", me.Username).Replace(realConf) + lines + "\n"
-	conf = strings.ReplaceAll(conf, "%DIR%", dir)
-	for strings.Contains(conf, "%PORT%") {
-		conf = strings.Replace(conf, "%PORT%", fmt.Sprint(freePort(t)), 1)
-	}
-	r.write("slurm.conf", conf, 0o644)
-	r.write("gres.conf", "", 0o644)
-	m := dir + "/munge/"
-	r.start("munged", "munged", "--foreground", "--force", "--socket="+m+"s", "--key-file="+m+"key", "--log-file="+m+"log", "--pid-file="+m+"pid", "--seed-file="+m+"seed")
-	r.until("munged answers", func() bool { return exec.Command("munge", "-n", "-S", m+"s").Run() == nil })
-	r.controller()
-	return r
+	c := slurmtest.New(t, o)
+	return &real{c, t, Commands{Conf: c.Conf(), Limit: 20 * time.Second}}
 }
 
-const realConf = `ClusterName=xs
-SlurmctldHost=%HOST%(127.0.0.1)
-SlurmUser=%USER%
-SlurmdUser=%USER%
-SlurmctldPort=%PORT%
-SlurmdPort=%PORT%
-DebugFlags=NO_CONF_HASH
-AuthType=auth/munge
-CredType=cred/munge
-AuthInfo=socket=%DIR%/munge/s
-CommunicationParameters=NoInAddrAny
-StateSaveLocation=%DIR%/state
-SlurmctldPidFile=%DIR%/ctld.pid
-SlurmctldLogFile=%DIR%/ctld.log
-SlurmdSpoolDir=%DIR%/spool-%n
-SlurmdPidFile=%DIR%/slurmd-%n.pid
-SlurmdLogFile=%DIR%/slurmd-%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SwitchType=switch/none
-MpiDefault=none
-MailProg=/bin/true
-RebootProgram=/bin/true
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-SlurmdParameters=config_overrides
-PropagateResourceLimits=NONE
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU_Memory
-DefMemPerCPU=100
-SchedulerParameters=sched_interval=1,sched_min_interval=0,bf_interval=1,batch_sched_delay=0
-MessageTimeout=10
-SlurmdTimeout=20
-KillWait=2
-ReturnToService=2
-MaxNodeCount=32
-TreeWidth=65533
-PrivateData=cloud
-GresTypes=gpu
-NodeSet=dyn Feature=dyn
-PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-NodeName=DEFAULT CPUs=4 RealMemory=4000 State=UNKNOWN
-`
-
-func (r *real) write(name, text string, mode os.FileMode) {
-	r.t.Helper()
-	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), mode); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
-// start starts a daemon in a session of its own.
-func (r *real) start(name, program string, args ...string) {
-	r.t.Helper()
-	out, err := os.Create(filepath.Join(r.dir, name+".out"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer func() { _ = out.Close() }()
-	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Env = append(os.Environ(), "SLURM_CONF="+r.commands.Conf)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
-	r.daemons[name] = cmd
-}
-
-// end ends a daemon and waits until it is gone.
-func (r *real) end(name string, signal syscall.Signal) {
-	cmd := r.daemons[name]
-	if cmd == nil {
-		return
-	}
-	delete(r.daemons, name)
-	_ = cmd.Process.Signal(signal)
-	kill := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
-	_ = cmd.Wait()
-	kill.Stop()
-}
-
-func (r *real) controller() {
-	r.t.Helper()
-	r.start("slurmctld", "slurmctld", "-D", "-f", r.commands.Conf)
-	r.until("slurmctld answers", func() bool { out, err := r.try("ping"); return err == nil && strings.Contains(out, "is UP") })
-}
-
-// slurmd starts the slurmd of a node that the configuration names.
-func (r *real) slurmd(name string, more ...string) {
-	r.t.Helper()
-	r.start(name, "slurmd", append([]string{"-D", "-f", r.commands.Conf, "-N", name, "-s"}, more...)...)
-}
-
-// dynamic starts the slurmd of a node that was made at run time, at an address of its own, at
-// which slurmctld looks for it: a host name of its own makes it listen there.
-func (r *real) dynamic(name, address, line string) {
-	r.t.Helper()
-	conf, err := os.ReadFile(r.commands.Conf)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	own := "slurm-" + name + ".conf"
-	r.write(own, fmt.Sprintf("%s\nNodeName=%s %s NodeAddr=%s NodeHostname=%s State=CLOUD\n", conf, name, line, address, name), 0o644)
-	r.start(name, "unshare", "--uts", "sh", "-c", `hostname "$1"; shift; exec "$@"`, "-", address,
-		"slurmd", "-D", "-f", filepath.Join(r.dir, own), "-N", name, "-s", "-b")
-}
-
-func (r *real) stop() {
-	_, _ = r.run("scancel", "--full", "--signal=KILL", "--user="+os.Getenv("USER"))
-	r.end("slurmctld", syscall.SIGTERM)
-	for name := range r.daemons {
-		if name != "munged" {
-			r.end(name, syscall.SIGTERM)
-		}
-	}
-	r.end("munged", syscall.SIGTERM)
-	r.endSteps()
-	if r.t.Failed() {
-		log, _ := os.ReadFile(r.dir + "/ctld.log")
-		r.t.Logf("%s", log[max(0, len(log)-3000):])
-	}
-	_ = os.RemoveAll(r.dir)
-}
-
-// endSteps ends the steps of jobs, which are daemons that Slurm leaves behind: their environment names our folder.
-func (r *real) endSteps() {
-	all, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range all {
-		environ, err := os.ReadFile(path)
-		if err != nil || !strings.Contains(string(environ), "SLURM_CONF="+r.dir+"/") {
-			continue
-		}
-		var pid int
-		if _, err := fmt.Sscanf(path, "/proc/%d/", &pid); err == nil && pid != os.Getpid() {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
-}
+// oneNode is a cluster of one node and two licences.
+var oneNode = slurmtest.Options{Nodes: 1, Licences: map[string]int64{"foo": 10, "bar": 4}}
 
 func (r *real) run(program string, args ...string) (string, error) {
 	out, err := r.commands.Run(context.Background(), program, args...)

@@ -5,15 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"xce.internal/elastic/controller/slurm/slurmtest"
 )
 
 // Of the jobs on a host those wait again that may; one that may not runs on, and those elsewhere do.
 func TestRealRequeue(t *testing.T) {
-	r := startSlurm(t, oneNode+"\nNodeName=n2 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%PORT%")
-	for _, name := range []string{"n1", "n2"} {
-		r.slurmd(name)
-		r.ready(name)
-	}
+	r := startSlurm(t, slurmtest.Options{Nodes: 2})
 	b := r.backend(nil)
 	again := r.submit("-n1", "-w", "n1", "--requeue")
 	once := r.submit("-n1", "-w", "n1", "--no-requeue")

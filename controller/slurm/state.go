@@ -23,10 +23,10 @@ func (n Node) state() string { return strings.Join(append([]string{n.Base}, n.Fl
 // dynamic tells whether a node was made at run time: no configuration names it.
 func (n Node) dynamic() bool { return n.has("DYNAMIC_NORM", "DYNAMIC_FUTURE") }
 
-// drainedByUs tells whether a node takes no jobs since we said so. When a powered up one with State=CLOUD registers,
-// Slurm keeps the drain and forgets the reason, which nobody can leave out who drains one.
+// drainedByUs tells whether a node takes no jobs since we said so. When a node registers that was not there, Slurm
+// keeps the drain and may forget the reason, which nobody can leave out who drains one but in slurm.conf.
 func (n Node) drainedByUs() bool {
-	forgotten := n.Reason == "" && n.has("CLOUD")
+	forgotten := n.Reason == "" && (n.has("CLOUD") || n.dynamic())
 	return n.has("DRAIN") && (forgotten || strings.HasPrefix(n.Reason, ourReason))
 }
 
@@ -48,7 +48,7 @@ func asHost(n Node) backend.Host {
 		Capacity: cluster.Capacity{
 			CPUs: n.CPUs, MemoryMB: n.MemoryMB, Countables: n.Gres, Features: slices.Compact(features),
 		},
-		Drained: n.drainedByUs(), Removable: n.dynamic(),
+		Drained: n.drainedByUs(), PutOff: n.has("FUTURE") && (!n.has("DRAIN") || n.drainedByUs()), Removable: n.dynamic(),
 	}
 	h.State, h.Why = standing(n)
 	if n.busy() {
@@ -63,8 +63,10 @@ func asHost(n Node) backend.Host {
 func standing(n Node) (backend.HostState, string) {
 	here := n.Booted != 0
 	switch {
+	case n.has("FUTURE") && n.dynamic():
+		return backend.HostAwaited, "it is declared and not here yet"
 	case n.has("FUTURE"):
-		return backend.HostAwaited, "it is declared for later; if its slurmd runs already, restart that or send it HUP, since Slurm forgets idle FUTURE nodes when it restarts"
+		return backend.HostAwaited, "it is declared for later; Slurm puts idle FUTURE nodes back to that when it restarts: where its slurmd runs, set it to resume"
 	case n.has("POWERING_DOWN", "POWER_DOWN"):
 		return backend.HostRemoving, "Slurm is switching it off"
 	case n.has("POWERED_DOWN") && n.has("DOWN"):

@@ -27,9 +27,10 @@ func TestHostOfStates(t *testing.T) {
 		{state: "IDLE+COMPLETING", want: backend.HostReady, busy: 1},
 		{state: "MIXED+SOMETHING_NEW", want: backend.HostReady, busy: 1},
 
-		{state: "FUTURE", never: true, want: backend.HostAwaited, why: "HUP"},
-		{state: "FUTURE+DYNAMIC_NORM", never: true, want: backend.HostAwaited},
-		{state: "FUTURE", want: backend.HostAwaited, why: "forgets idle FUTURE nodes"}, // it was here before
+		{state: "FUTURE", never: true, want: backend.HostAwaited, why: "set it to resume"},
+		{state: "FUTURE+DYNAMIC_NORM", never: true, want: backend.HostAwaited, why: "not here yet"},
+		{state: "FUTURE+DRAIN+DYNAMIC_NORM", reason: "xce: not here yet", never: true, want: backend.HostAwaited, why: "not here yet", drained: true},
+		{state: "FUTURE", want: backend.HostAwaited, why: "puts idle FUTURE nodes back"}, // it was here before
 		{state: "IDLE+CLOUD+DYNAMIC_NORM+POWERED_DOWN", never: true, want: backend.HostAwaited, why: "not here yet"},
 		{state: "IDLE+CLOUD+POWERED_DOWN", want: backend.HostAwaited},
 		{state: "IDLE+CLOUD+DRAIN+POWERED_DOWN", reason: "xce: not here", want: backend.HostAwaited, drained: true},
@@ -55,7 +56,7 @@ func TestHostOfStates(t *testing.T) {
 		{state: "IDLE+DRAIN", reason: "not xce: idle", want: backend.HostClosed, why: "someone drained it"},
 		{state: "IDLE+CLOUD+DRAIN", want: backend.HostClosed, why: "we drained it", drained: true}, // its reason was forgotten as it came
 		{state: "IDLE+CLOUD+DRAIN", reason: "bad fan", want: backend.HostClosed, why: "someone drained it: bad fan"},
-		{state: "IDLE+CLOUD+DRAIN+DYNAMIC_NORM", want: backend.HostClosed, why: "we drained it", drained: true},
+		{state: "IDLE+DRAIN+DYNAMIC_NORM", want: backend.HostClosed, why: "we drained it", drained: true},
 		{state: "IDLE+FAIL", want: backend.HostClosed},
 		{state: "IDLE+DRAIN+INVALID_REG", reason: "Low RealMemory", want: backend.HostClosed, why: "less than it was declared with: Low RealMemory"},
 		{state: "IDLE+REBOOT_REQUESTED", want: backend.HostClosed, why: "restarted"},

@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"xce.internal/elastic/controller/slurm/slurmtest"
 )
 
 // A real Slurm is surveyed, and what the check asks for mends what it finds.
 func TestTheLinesOfTheCheckMendARealSlurm(t *testing.T) {
-	r := startSlurm(t, "Licenses=vcs:4,verdi:2\nNodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1")
+	r := startSlurm(t, slurmtest.Options{Nodes: 1, Licences: map[string]int64{"vcs": 4, "verdi": 2}})
 	want := Wanted{Reservation: "xce-withheld", Resources: []WantedResource{{"vcs", "vcs", 4, 8}, {"verdi", "verdi", 2, 0}}}
 	check := func() Report {
 		t.Helper()
@@ -38,11 +40,11 @@ func TestTheLinesOfTheCheckMendARealSlurm(t *testing.T) {
 	if licences != "Licenses=vcs:12,verdi:2" || command == "" {
 		t.Fatalf("the lines are %+v", before.Lines)
 	}
-	text, err := os.ReadFile(r.commands.Conf)
+	text, err := os.ReadFile(r.Conf())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.write("slurm.conf", strings.Replace(string(text), "Licenses=vcs:4,verdi:2", licences, 1), 0o644)
+	must(t, os.WriteFile(r.Conf(), []byte(strings.Replace(string(text), "Licenses=vcs:4,verdi:2", licences, 1)), 0o644))
 	r.scontrol("reconfigure")
 	r.scontrol(strings.Fields(command)...)
 	after := check()
@@ -50,7 +52,7 @@ func TestTheLinesOfTheCheckMendARealSlurm(t *testing.T) {
 		t.Errorf("after: %+v", after)
 	}
 	// A total below what is kept back: Slurm drops the reservation.
-	r.write("slurm.conf", string(text), 0o644)
+	must(t, os.WriteFile(r.Conf(), text, 0o644))
 	r.scontrol("reconfigure")
 	if all, err := r.commands.Reservations(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("there is %+v, %v", all, err)

@@ -6,15 +6,12 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/backend"
 )
-
-const oneNode = "NodeName=n1 NodeHostname=localhost NodeAddr=127.0.0.1 Port=%PORT%\nLicenses=foo:10,bar:4"
 
 func withhold(t *testing.T, b *Backend, resource string, usable int64, want backend.Resource) {
 	t.Helper()
@@ -26,8 +23,6 @@ func withhold(t *testing.T, b *Backend, resource string, usable int64, want back
 
 func TestRealWithhold(t *testing.T) {
 	r := startSlurm(t, oneNode)
-	r.slurmd("n1")
-	r.ready("n1")
 	b := r.backend(nil)
 	reserved := func() string {
 		all, err := r.commands.Licences(context.Background())
@@ -95,8 +90,8 @@ func TestRealWithhold(t *testing.T) {
 
 	// It is there again after a crash, once Slurm has had time to write it.
 	time.Sleep(time.Duration(Durable) * time.Millisecond)
-	r.end("slurmctld", syscall.SIGKILL)
-	r.controller()
+	r.KillController()
+	must(t, r.StartController(t.Context()))
 	if got := reserved(); got != "65" {
 		t.Errorf("reserved are %s after a crash", got)
 	}
@@ -124,8 +119,6 @@ func TestRealWithhold(t *testing.T) {
 // nothing of that.
 func TestRealOthersReserveToo(t *testing.T) {
 	r := startSlurm(t, oneNode)
-	r.slurmd("n1")
-	r.ready("n1")
 	b := r.backend(nil)
 	theirs := func(name, start, licences string) {
 		r.scontrol("create", "reservation", "reservationname="+name, "starttime="+start, "duration=60", "users=root", "flags=LICENSE_ONLY", "licenses="+licences)
@@ -169,9 +162,9 @@ func TestRealReservationIsLost(t *testing.T) {
 	r := startSlurm(t, oneNode)
 	b := r.backend(nil)
 	withhold(t, b, "vcs", 4, backend.Resource{Ceiling: 10, Withheld: 6})
-	conf, err := os.ReadFile(r.commands.Conf)
+	conf, err := os.ReadFile(r.Conf())
 	must(t, err)
-	r.write("slurm.conf", strings.Replace(string(conf), "foo:10", "foo:5", 1), 0o644)
+	must(t, os.WriteFile(r.Conf(), []byte(strings.Replace(string(conf), "foo:10", "foo:5", 1)), 0o644))
 	r.scontrol("reconfigure")
 	r.until("the total is 5", func() bool {
 		all, err := r.commands.Licences(context.Background())
@@ -182,8 +175,8 @@ func TestRealReservationIsLost(t *testing.T) {
 	}
 	withhold(t, b, "vcs", 4, backend.Resource{Ceiling: 5, Withheld: 1})
 	withhold(t, b, "vcs", 0, backend.Resource{Ceiling: 5, Withheld: 5})
-	r.end("slurmctld", syscall.SIGKILL)
-	r.controller()
+	r.KillController()
+	must(t, r.StartController(t.Context()))
 	r.until("it is put right, and what is used is believed again", func() bool {
 		got, err := b.Withhold(context.Background(), "vcs", 0)
 		got.Changed = false
@@ -205,9 +198,9 @@ func TestRealWithholdRefuses(t *testing.T) {
 
 	// slurmctld hangs: the outcome is not known, and is what it is when it goes on.
 	slow := r.backend(func(o *Options) { o.Commands.Limit = 500 * time.Millisecond })
-	_ = r.daemons["slurmctld"].Process.Signal(syscall.SIGSTOP)
+	r.PauseController()
 	_, err := slow.Withhold(context.Background(), "vcs", 4)
-	_ = r.daemons["slurmctld"].Process.Signal(syscall.SIGCONT)
+	r.ResumeController()
 	var unknown *backend.Unknown
 	if !errors.As(err, &unknown) {
 		t.Errorf("%v; want an unknown outcome", err)

@@ -133,6 +133,9 @@ func (c *Cluster) StopMunge() { c.terminate(c.named("munged")) }
 // StartMunge starts it anew.
 func (c *Cluster) StartMunge(ctx context.Context) error { return c.startMunge(ctx) }
 
+// StopAccounting ends slurmdbd: what slurmctld has of it, it keeps.
+func (c *Cluster) StopAccounting() { c.terminate(c.named("slurmdbd")) }
+
 // kill kills processes, and waits until they are gone.
 func (c *Cluster) kill(pids []int) {
 	process.Signal(syscall.SIGKILL, pids...)

@@ -31,7 +31,7 @@ func TestAccounting(t *testing.T) {
 		return len(total) > 6
 	})
 	c.fails("Nothing modified", "sacctmgr", "-i", "modify", "resource", "where", "name=nosuch", "server=pool", "set", "count=1")
-	c.terminate(c.named("slurmdbd"))
+	c.StopAccounting()
 	c.fails("Connection refused", "sacctmgr", "-n", "show", "resource")
 	if out, err := c.Run(context.Background(), "squeue", "-h"); err != nil || !strings.Contains(out, id) {
 		t.Errorf("without slurmdbd the queue is %q, %v", out, err)

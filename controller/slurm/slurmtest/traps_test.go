@@ -223,15 +223,15 @@ var traps = []trap{
 			c.Error("n3 is drained")
 		}
 	}},
-	{"a node that is drained as soon as it is made gets no job before it is there", false, func(c trapped) {
-		c.does("scontrol", "create", "nodename=d5", "CPUs=64", "RealMemory=4000", "NodeAddr=127.0.3.13", "NodeHostname=d5", "State=CLOUD")
-		c.does("scontrol", "update", "nodename=d5", "state=drain", "reason=joining")
+	{"a node that is made FUTURE gets no job before it is there, and drained by then it comes closed", false, func(c trapped) {
 		id := c.job("sleep 600", "-c", "8")
+		c.does("scontrol", "create", "nodename=d5", "CPUs=64", "RealMemory=4000", "NodeAddr=127.0.3.13", "NodeHostname=d5", "State=FUTURE")
 		c.stays(id, "PENDING")
+		c.does("scontrol", "update", "nodename=d5", "state=drain", "reason=joining")
 		if err := c.BootDynamic("d5", "127.0.3.13", "CPUs=64 RealMemory=4000"); err != nil {
 			c.Fatal(err)
 		}
-		c.until("d5 is there", func() bool { return !slices.Contains(c.NodeState(c.T.Context(), "d5"), "POWERED_DOWN") })
+		c.until("d5 is there", func() bool { return !slices.Contains(c.NodeState(c.T.Context(), "d5"), "FUTURE") })
 		c.stays(id, "PENDING")
 		c.does("scontrol", "update", "nodename=d5", "state=undrain")
 		c.becomes(id, "RUNNING")
@@ -298,7 +298,7 @@ var traps = []trap{
 		c.setLicences("foo:10,sim:4")
 		c.counts("foo", "10 0 10 0") // and none is counted
 	}},
-	{"a node to come that has come and is idle is forgotten by a restart", false, func(c trapped) {
+	{"a node to come that has come and is idle is forgotten by a restart, and comes back when it is resumed", false, func(c trapped) {
 		if err := c.StartNode("f1"); err != nil {
 			c.Fatal(err)
 		}
@@ -309,6 +309,10 @@ var traps = []trap{
 		c.restart()
 		if state := c.NodeState(c.T.Context(), "f1"); !slices.Contains(state, "FUTURE") {
 			c.Errorf("f1 is %v", state)
+		}
+		c.does("scontrol", "update", "nodename=f1", "state=resume")
+		if err := c.WaitNode(c.T.Context(), "f1", "IDLE"); err != nil {
+			c.Error(err)
 		}
 	}},
 	{"a missing slurm.conf is no error but a wait", true, func(c trapped) {
