@@ -156,7 +156,7 @@ func (w *work) narrow(in *scheduling.Input) {
 	if w.reading == nil {
 		return
 	}
-	in.Jobs = slices.DeleteFunc(in.Jobs, func(j cluster.Job) bool { return j.Told != nil && j.Told.Barred != "" })
+	in.Jobs = slices.DeleteFunc(in.Jobs, isBarred)
 	for i := range in.Templates {
 		in.Templates[i].Capacity = w.asTaken(in.Templates[i].Name, in.Templates[i].Capacity)
 		if d := in.Templates[i].Delivered; d != nil {
@@ -181,6 +181,39 @@ func (w *work) narrow(in *scheduling.Input) {
 			r.Elastic = &elastic
 		}
 	}
+}
+
+// isBarred tells whether neither more hosts nor more tokens would let a job start, as the backend says.
+func isBarred(j cluster.Job) bool {
+	return j.State == cluster.JobWaiting && j.Told != nil && j.Told.Barred != ""
+}
+
+// waitBarred is why a job waits of which the session hears nothing.
+const waitBarred scheduling.Code = "barred"
+
+// barred answers the jobs that wait for nothing that could be provisioned, together that wait for the same.
+func (r *reading) barred() (groups []scheduling.Unplaced) {
+	if r == nil {
+		return nil
+	}
+	at := map[string]int{}
+	for i := range r.View.Jobs {
+		j := &r.View.Jobs[i]
+		if !isBarred(*j) {
+			continue
+		}
+		g, known := at[j.Told.Barred]
+		if !known {
+			g = len(groups)
+			at[j.Told.Barred] = g
+			groups = append(groups, scheduling.Unplaced{
+				Code: waitBarred, Why: j.Told.Barred, Change: "what they wait for is the scheduler's: more hosts or tokens would not let them start",
+			})
+		}
+		groups[g].Jobs = append(groups[g].Jobs, j.ID)
+		groups[g].Count += max(j.Array, 1)
+	}
+	return groups
 }
 
 // asTaken answers what hosts of a template will have in the backend: the features of its
@@ -213,8 +246,8 @@ func (s *Service) tell(r *reading, of found) {
 		job.Why, job.Code, job.Change = "fits on "+start.Hosts[0]+" now, and is about to be started", "", ""
 	}
 	for i := range r.View.Jobs {
-		if job := &r.View.Jobs[i]; job.State == cluster.JobWaiting && job.Told != nil && job.Told.Barred != "" {
-			job.Why = "is barred: " + job.Told.Barred
+		if job := &r.View.Jobs[i]; isBarred(*job) {
+			job.Why, job.Code = "is barred: "+job.Told.Barred, string(waitBarred)
 		}
 	}
 	s.guesses.Guess(of.in, of.result)

@@ -279,6 +279,10 @@ func TestABarredJobRaisesNoDemandAndSaysWhy(t *testing.T) {
 	if demand := w.Status().Demand; len(demand) != 0 {
 		t.Errorf("a held job demands %+v", demand)
 	}
+	last, err := w.Service.LastSession(t.Context())
+	if w.must(err); len(last.Unplaced) != 1 || last.Unplaced[0].Count != 1 || last.Unplaced[0].Why != "its user holds it" || !slices.Equal(last.Unplaced[0].Jobs, []int64{job}) {
+		t.Errorf("the session has waiting %+v", last.Unplaced)
+	}
 	said := strings.Join(w.explain("job", job), "\n")
 	for _, part := range []string{": it is barred: its user holds it.", "Slurm says: JobHeldUser.", "Nothing is asked for on its behalf"} {
 		if !strings.Contains(said, part) {

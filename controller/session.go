@@ -135,6 +135,7 @@ func (s *Service) session(ctx context.Context, began *time.Time, of *reading) er
 			of.found = &found{read.in, result}
 		}
 		session = api.NewSession(s.config.Cluster, read.in, result)
+		session.Unplaced = append(session.Unplaced, of.barred()...)
 		w.decided(record.Entry{Session: &record.SessionEntry{Input: read.in, Limits: read.limits, Result: result}})
 		if err := w.apply(read, result); err != nil {
 			return err
