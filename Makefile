@@ -40,7 +40,7 @@ run: build ## Run the example cluster and its workload to the end
 dev: build ## The same, and stay up until Ctrl-C
 	@$(BIN)/xce-elastic dev
 
-test: build postgres slurm lint race e2e test-slurm ## Run everything
+test: build postgres slurm lint race e2e ## Run everything
 	@echo 'All tests passed.'
 
 # Tests start servers of their own from the package's programs. The package would
@@ -77,20 +77,24 @@ lint: ## Check the code without running it
 	@unformatted=$$(go tool gofumpt -l .); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run 'go tool gofumpt -w .'"; exit 1; }
 	go tool workflowcheck ./workflows
 
+# In these no two goroutines run at once: the race detector has nothing to see there, and takes ten times as long.
+ALONE := ^xce.internal/elastic/(cluster|ledger|policy|scheduling|simulation)(/|$$)
+
 race: ## Unit, property and workflow tests, with the race detector
-	# What runs whole Slurm clusters and nothing else is run by test-slurm.
-	go test -race $$(go list ./... | grep -v -e '/simulation$$' -e '/slurmtest$$' -e '/scripts/slurmd$$')
-	# A virtual clock has one goroutine at a time run: there is little to race, and it takes ten times as long.
-	go test ./simulation
-	go test -race -run 'IsKeptForTheLendersMinimumHold|ComesForAJobAndGoes|OperatorMayTake' ./simulation
+	# What runs whole Slurm clusters and nothing else is run with the end-to-end tests.
+	go test -race $$(go list ./... | grep -E -v -e '$(ALONE)' -e '/(slurmtest|scripts/slurmd)$$') ./simulation/sweep ./simulation/timeskip
+	go test $$(go list ./... | grep -E '$(ALONE)' | grep -E -v '/(sweep|timeskip)$$')
 	cd devserver && go test ./...
 
-e2e: build ## Whole processes: real Temporal server, real scripts, kill -9
-	go test -count=1 -timeout 15m -v -tags e2e -skip 'TestSlurm|TestThePageOnSlurm' ./cmd/xce-elastic/...
+# They wait more than they work, so more of them run at a time than there are cores, the longest first.
+E2E := go test -count=1 -timeout 25m -v -tags e2e -parallel 4
 
-test-slurm: build slurm ## The Slurm backend and its hosts, against a real Slurm and a real Temporal server
-	go test -count=1 -timeout 20m -v -tags e2e ./controller/slurm/... ./providers/scripts/slurmd/...
-	go test -count=1 -timeout 20m -v -tags e2e -run 'TestSlurm|TestThePageOnSlurm' ./cmd/xce-elastic ./cmd/xce-elastic/dev
+e2e: build ## Whole processes: real Temporal server, real scripts, real Slurm, kill -9
+	$(E2E) ./cmd/xce-elastic/dev ./controller/slurm/... ./providers/scripts/slurmd/... ./cmd/xce-elastic/...
+
+test-slurm: build slurm ## Of these, what needs a Slurm
+	$(E2E) ./controller/slurm/... ./providers/scripts/slurmd/...
+	$(E2E) -run 'TestSlurm|TestThePageOnSlurm' ./cmd/xce-elastic/dev ./cmd/xce-elastic
 
 SEEDS ?= 10
 SEED  ?= 1

@@ -19,6 +19,7 @@ import (
 )
 
 func TestAMachineIsGivenBackUntilItsProviderListsItNoMore(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		set  func(*world)
@@ -41,6 +42,7 @@ func TestAMachineIsGivenBackUntilItsProviderListsItNoMore(t *testing.T) {
 		}, "01:02:03", "00:32:02"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newHostScene(3*hour), func(w *world) {
 				test.set(w)
 				w.need(10*time.Minute, 8, 10*time.Minute)
@@ -55,6 +57,7 @@ func TestAMachineIsGivenBackUntilItsProviderListsItNoMore(t *testing.T) {
 }
 
 func TestAnOperatorClosesAHostThatItsProviderDoesNotTakeBack(t *testing.T) {
+	t.Parallel()
 	var early, gone *orderSent
 	w := play(t, newHostScene(4*hour), func(w *world) {
 		w.makers[cloud].Mishap = w.between(providers.VerbReturn, 0, 2*hour, mishap.Mishap{Kind: mishap.Refusal})
@@ -71,6 +74,7 @@ func TestAnOperatorClosesAHostThatItsProviderDoesNotTakeBack(t *testing.T) {
 }
 
 func TestMoreMachinesThanAskedForGoBack(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		mishap func(mishap.Call) mishap.Mishap
@@ -80,6 +84,7 @@ func TestMoreMachinesThanAskedForGoBack(t *testing.T) {
 		{"when the list shows them", once(providers.VerbReturn, 1, mishap.Mishap{Kind: mishap.NotHeard}), "00:15:01"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newHostScene(3*hour), func(w *world) {
 				w.makers[cloud].Surplus, w.makers[cloud].Mishap = 1, test.mishap
 				w.boots = func(m maker.Machine) boot { b := newBoot(); b.never = m.ID != "i-1"; return b }
@@ -93,6 +98,7 @@ func TestMoreMachinesThanAskedForGoBack(t *testing.T) {
 }
 
 func TestAnExpectedHostThatItsProviderTakesIsGivenUpWithoutBackoff(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		w.boots = func(m maker.Machine) boot { b := newBoot(); b.after = 10 * time.Minute; return b }
 		w.need(10*time.Minute, 8, 10*time.Minute)
@@ -117,6 +123,7 @@ func coarse(activity string) (low, high time.Duration) {
 }
 
 func TestAHostThatJoinsWhileItIsGivenUpIsDrained(t *testing.T) {
+	t.Parallel()
 	for name, say := range map[string]func(w *world) *orderSent{
 		"by an operator": func(w *world) *orderSent {
 			return w.order(13*time.Minute, hostA, workflows.UpdateDrain, workflows.HostOrder{})
@@ -129,6 +136,7 @@ func TestAHostThatJoinsWhileItIsGivenUpIsDrained(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newHostScene(3 * hour)
 			s.Latency = coarse
 			w := play(t, s, func(w *world) {
@@ -164,6 +172,7 @@ func without(lines []string, end string) []string {
 }
 
 func TestHostAndTokensComeTogetherAndNeitherIsLeftWithoutTheOther(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		set   func(*world)
@@ -180,6 +189,7 @@ func TestHostAndTokensComeTogetherAndNeitherIsLeftWithoutTheOther(t *testing.T) 
 		}, "01:12:03", []string{"00:22:02 c16-1 i-1 ended", "01:32:03 c16-2 i-2 ended"}, []string{"01:32 #2 -1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			var j *job
 			s := newHostScene(4 * hour)
 			s.lenders, s.resources = []string{pool}, []cluster.SharedResource{vcs(0, 8)}
@@ -201,6 +211,7 @@ func TestHostAndTokensComeTogetherAndNeitherIsLeftWithoutTheOther(t *testing.T) 
 }
 
 func TestAHostWhoseHistoryIsLostIsTakenUpFromItsRow(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		at   time.Duration
@@ -240,6 +251,7 @@ func TestAHostWhoseHistoryIsLostIsTakenUpFromItsRow(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			s := newHostScene(4 * hour)
 			s.mortal, s.ensured = true, 10*time.Minute
 			w := play(t, s, func(w *world) {
@@ -311,6 +323,7 @@ func (w *world) lives() (lines []string) {
 }
 
 func TestStoriesOfHostsThatAreContinuedAsNewTellTheSame(t *testing.T) {
+	t.Parallel()
 	run := func(suggest int) *world {
 		s := newHostScene(9 * hour)
 		s.SuggestContinueAsNew = suggest
@@ -330,12 +343,14 @@ func TestStoriesOfHostsThatAreContinuedAsNewTellTheSame(t *testing.T) {
 }
 
 func TestNothingIsLostWhenActivitiesAndMakersFail(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(3)
 	if racing {
 		seeds = 1
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			s := newHostScene(14 * hour)
 			s.Seed, s.Faults = seed, faulty
 			if seed%3 == 2 {
@@ -352,8 +367,10 @@ func TestNothingIsLostWhenActivitiesAndMakersFail(t *testing.T) {
 }
 
 func TestAControllerThatIsDownForAWhileStopsNothingForGood(t *testing.T) {
+	t.Parallel()
 	for _, at := range []time.Duration{10*time.Minute + 2*time.Second, 12 * time.Minute, 41 * time.Minute, 52*time.Minute + 2*time.Second} {
 		t.Run(at.String(), func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newHostScene(3*hour), func(w *world) {
 				w.need(10*time.Minute, 8, 30*time.Minute)
 				w.h.At(at, func() { w.down = true })
@@ -369,8 +386,10 @@ func TestAControllerThatIsDownForAWhileStopsNothingForGood(t *testing.T) {
 }
 
 func TestATemporalThatStandsStillLosesNothing(t *testing.T) {
+	t.Parallel()
 	for _, at := range []time.Duration{10*time.Minute + 5*time.Second, 20 * time.Minute, 48 * time.Minute} {
 		t.Run(at.String(), func(t *testing.T) {
+			t.Parallel()
 			s := newHostScene(4 * hour)
 			var w *world
 			s.Faults = func(timeskip.Attempt) timeskip.Fault {
@@ -392,8 +411,10 @@ func TestATemporalThatStandsStillLosesNothing(t *testing.T) {
 }
 
 func TestATemplateThatIsWithdrawnInFlightStopsNothing(t *testing.T) {
+	t.Parallel()
 	for _, at := range []time.Duration{10*time.Minute + time.Second, 11 * time.Minute, 20 * time.Minute} {
 		t.Run(at.String(), func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newHostScene(3*hour), func(w *world) {
 				w.makers[cloud].PendingFor = 30 * time.Second
 				w.need(10*time.Minute, 8, 30*time.Minute)
@@ -410,10 +431,12 @@ func TestATemplateThatIsWithdrawnInFlightStopsNothing(t *testing.T) {
 }
 
 func TestTheSameSeedTellsTheSameStoryOfHosts(t *testing.T) {
+	t.Parallel()
 	twice(t, newHostScene(9*hour), eventful)
 }
 
 func TestARestoredLedgerThatDoesNotKnowAHostGetsItsMachineBack(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(4*hour), func(w *world) {
 		w.need(10*time.Minute, 8, 20*time.Minute)
 		w.h.At(hour/2, func() { w.open() })
@@ -423,6 +446,7 @@ func TestARestoredLedgerThatDoesNotKnowAHostGetsItsMachineBack(t *testing.T) {
 }
 
 func TestAHostThatIsBusyForLongCostsFewSteps(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		drain bool
@@ -432,6 +456,7 @@ func TestAHostThatIsBusyForLongCostsFewSteps(t *testing.T) {
 		{"it drains all the while", true, 62}, // a look in five
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newHostScene(5*hour), func(w *world) {
 				w.need(10*time.Minute, 8, 4*hour)
 				if test.drain {
@@ -453,6 +478,7 @@ func TestAHostThatIsBusyForLongCostsFewSteps(t *testing.T) {
 }
 
 func TestAListThatIsHardToBelieveIsNotBelievedByLostHostsEither(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		for range 6 {
 			w.need(10*time.Minute, 16, 90*time.Minute)
@@ -501,12 +527,14 @@ func (w *world) chaos(seed uint64, lasts time.Duration) {
 }
 
 func TestNothingIsLostWhateverEndsOrStandsStill(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(2)
 	if racing {
 		seeds = 1
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			s := newHostScene(14 * hour)
 			s.Seed, s.mortal, s.ensured = seed, true, 10*time.Minute
 			s.hosts.ReturnLost, s.hosts.MaxLifetime = seed%2 == 1, 100*cluster.Minute
@@ -522,6 +550,7 @@ func TestNothingIsLostWhateverEndsOrStandsStill(t *testing.T) {
 }
 
 func TestLostHostsThatAreGivenBackTogetherAreNotDoubtedForEver(t *testing.T) {
+	t.Parallel()
 	s := newHostScene(5 * hour)
 	s.hosts.ReturnLost = true
 	w := play(t, s, func(w *world) {

@@ -17,6 +17,7 @@ import (
 )
 
 func TestAHostComesForAJobAndGoesWhenItHasBeenIdleForTenMinutes(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(2*hour), func(w *world) {
 		w.need(10*time.Minute, 8, 30*time.Minute)
 	})
@@ -61,6 +62,7 @@ func (w *world) template(name string) cluster.Template {
 }
 
 func TestWhereATemplateIsRefusedTheNextIsAskedAtOnce(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(2*hour), func(w *world) {
 		m := w.makers[cloud]
 		m.Templates = append(m.Templates, named(c16(), "c17", 900_000))
@@ -76,6 +78,7 @@ func TestWhereATemplateIsRefusedTheNextIsAskedAtOnce(t *testing.T) {
 }
 
 func TestWhereAProviderRefusesTheNextIsAskedAtOnce(t *testing.T) {
+	t.Parallel()
 	s := newHostScene(2 * hour)
 	s.makers = append(s.makers, cloudB)
 	w := play(t, s, func(w *world) {
@@ -90,6 +93,7 @@ func TestWhereAProviderRefusesTheNextIsAskedAtOnce(t *testing.T) {
 }
 
 func TestATemplateThatIsRefusedAgainAndAgainIsLetAloneLongerAndLonger(t *testing.T) {
+	t.Parallel()
 	s := newHostScene(3 * hour)
 	s.sessions = 10 * time.Second
 	w := play(t, s, func(w *world) {
@@ -112,6 +116,7 @@ func TestATemplateThatIsRefusedAgainAndAgainIsLetAloneLongerAndLonger(t *testing
 }
 
 func TestAnOperatorHasAProviderTriedAgainAtOnce(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(2*hour), func(w *world) {
 		w.makers[cloud].Mishap = w.refusing("c16", 0, 11*time.Minute, mishap.Mishap{RetryAfter: 12 * hour})
 		w.need(10*time.Minute, 8, 10*time.Minute)
@@ -126,6 +131,7 @@ func TestAnOperatorHasAProviderTriedAgainAtOnce(t *testing.T) {
 }
 
 func TestAHostMayBeDecidedUponLater(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(2*hour), func(w *world) {
 		w.makers[cloud].PendingFor = 20 * time.Minute
 		w.need(10*time.Minute, 8, 10*time.Minute)
@@ -142,8 +148,10 @@ func TestAHostMayBeDecidedUponLater(t *testing.T) {
 }
 
 func TestAHostThatIsThereBeforeItIsExpectedComesAgain(t *testing.T) {
+	t.Parallel()
 	for name, token := range map[string]bool{"with a certificate": false, "with its token": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newHostScene(2 * hour)
 			s.authority = newAuthority(t)
 			w := play(t, s, func(w *world) {
@@ -160,8 +168,10 @@ func TestAHostThatIsThereBeforeItIsExpectedComesAgain(t *testing.T) {
 }
 
 func TestAMachineWithACertificateOfItsOwnJoinsUnderItsName(t *testing.T) {
+	t.Parallel()
 	for name, pending := range map[string]time.Duration{"when it is expected": 0, "before it is expected": 22 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newHostScene(3*hour), func(w *world) {
 				w.makers[cloud].Named, w.makers[cloud].PendingFor = true, pending
 				w.boots = func(maker.Machine) boot { b := newBoot(); b.after, b.own = 5*time.Second, true; return b }
@@ -178,8 +188,10 @@ func TestAMachineWithACertificateOfItsOwnJoinsUnderItsName(t *testing.T) {
 }
 
 func TestANameIsUsedAgainByAnotherMachine(t *testing.T) {
+	t.Parallel()
 	for name, own := range map[string]bool{"with a certificate of its own": true, "with its token": false} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newHostScene(4 * hour)
 			s.authority = newAuthority(t)
 			w := play(t, s, func(w *world) {
@@ -202,6 +214,7 @@ func TestANameIsUsedAgainByAnotherMachine(t *testing.T) {
 }
 
 func TestARequestForAHostOfUnknownOutcomeIsSettledByTheList(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name    string
 		m       mishap.Mishap
@@ -214,6 +227,7 @@ func TestARequestForAHostOfUnknownOutcomeIsSettledByTheList(t *testing.T) {
 		{"acted after the cancel", mishap.Mishap{Kind: mishap.Late, After: hour}, "00:10:32 refused", "00:10:34 c16-2 i-1 made"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newHostScene(3*hour), func(w *world) {
 				w.makers[cloud].Mishap = once(providers.VerbRequest, 1, test.m)
 				w.need(10*time.Minute, 8, 10*time.Minute)
@@ -229,6 +243,7 @@ func TestARequestForAHostOfUnknownOutcomeIsSettledByTheList(t *testing.T) {
 }
 
 func TestAHostThatNeverJoinsGoesBackAndItsTemplateIsLetAlone(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(2*hour), func(w *world) {
 		m := w.makers[cloud]
 		m.Templates = append(m.Templates, named(c16(), "c17", 900_000))
@@ -251,6 +266,7 @@ func TestAHostThatNeverJoinsGoesBackAndItsTemplateIsLetAlone(t *testing.T) {
 }
 
 func TestAHostMayJoinAtTheLastMomentAndNotLater(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		after time.Duration
 		life  string
@@ -259,6 +275,7 @@ func TestAHostMayJoinAtTheLastMomentAndNotLater(t *testing.T) {
 		{15*time.Minute + time.Second, "00:25:02 leaving"},
 	} {
 		t.Run(test.after.String(), func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newHostScene(2*hour), func(w *world) {
 				w.makers[cloud].ReturnFor = time.Minute
 				w.boots = func(m maker.Machine) boot {
@@ -292,6 +309,7 @@ func newAuthority(t *testing.T) *pki.Authority {
 }
 
 func TestAHostJoinsWithItsTokenOnce(t *testing.T) {
+	t.Parallel()
 	s := newHostScene(2 * hour)
 	s.authority = newAuthority(t)
 	w := play(t, s, func(w *world) {
@@ -316,6 +334,7 @@ func TestAHostJoinsWithItsTokenOnce(t *testing.T) {
 }
 
 func TestATokenIsNoGoodOnceItsHostIsGivenUp(t *testing.T) {
+	t.Parallel()
 	s := newHostScene(2 * hour)
 	s.authority = newAuthority(t)
 	w := play(t, s, func(w *world) {
@@ -336,6 +355,7 @@ func TestATokenIsNoGoodOnceItsHostIsGivenUp(t *testing.T) {
 }
 
 func TestAHostIsKeptForItsMinimumHoldAndToTheEndOfItsBillingStep(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name       string
 		hold, step time.Duration
@@ -349,6 +369,7 @@ func TestAHostIsKeptForItsMinimumHoldAndToTheEndOfItsBillingStep(t *testing.T) {
 		{"hold and step", 90 * time.Minute, hour, 10 * time.Minute, "02:05:02"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newHostScene(4*hour), func(w *world) {
 				c := &w.makers[cloud].Templates[0]
 				c.MinimumHold, c.BillingStep = int64(test.hold/time.Second), int64(test.step/time.Second)
@@ -363,6 +384,7 @@ func TestAHostIsKeptForItsMinimumHoldAndToTheEndOfItsBillingStep(t *testing.T) {
 }
 
 func TestAHostThatGetsAJobShortlyBeforeItsIdleTimeIsOverStays(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		w.need(10*time.Minute, 8, 10*time.Minute) // until 22:02
 		w.need(31*time.Minute+58*time.Second, 8, 20*time.Minute)
@@ -374,6 +396,7 @@ func TestAHostThatGetsAJobShortlyBeforeItsIdleTimeIsOverStays(t *testing.T) {
 }
 
 func TestAnOperatorKeepsAHostUntilItIsReleased(t *testing.T) {
+	t.Parallel()
 	var mute, kept, again, released *orderSent
 	w := play(t, newHostScene(6*hour), func(w *world) {
 		w.need(10*time.Minute, 8, 10*time.Minute)
@@ -398,6 +421,7 @@ func TestAnOperatorKeepsAHostUntilItIsReleased(t *testing.T) {
 }
 
 func TestADrainingHostLeavesAfterItsLastJob(t *testing.T) {
+	t.Parallel()
 	var drained *orderSent
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		w.need(10*time.Minute, 8, hour)
@@ -419,6 +443,7 @@ func TestADrainingHostLeavesAfterItsLastJob(t *testing.T) {
 }
 
 func TestWhatRunsAtADrainsDeadlineRunsOnOrWaitsAgain(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name    string
 		requeue bool
@@ -429,6 +454,7 @@ func TestWhatRunsAtADrainsDeadlineRunsOnOrWaitsAgain(t *testing.T) {
 		{"it waits again", true, "00:40:02", 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			var j *job
 			w := play(t, newHostScene(4*hour), func(w *world) {
 				j = w.need(10*time.Minute, 8, hour)
@@ -447,6 +473,7 @@ func TestWhatRunsAtADrainsDeadlineRunsOnOrWaitsAgain(t *testing.T) {
 }
 
 func TestADrainIsUndoneAsLongAsNoJobWasToldToStop(t *testing.T) {
+	t.Parallel()
 	var early, late *orderSent
 	w := play(t, newHostScene(4*hour), func(w *world) {
 		w.need(10*time.Minute, 8, hour)
@@ -464,6 +491,7 @@ func TestADrainIsUndoneAsLongAsNoJobWasToldToStop(t *testing.T) {
 }
 
 func TestADrainIsDoneOrRefusedInEveryState(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
 		at     time.Duration
@@ -494,6 +522,7 @@ func TestADrainIsDoneOrRefusedInEveryState(t *testing.T) {
 		{"when it is gone", 50 * time.Minute, func(*world) {}, "refused: ", "00:32:02 returned"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			var o *orderSent
 			w := play(t, newHostScene(3*hour), func(w *world) {
 				test.set(w)
@@ -513,6 +542,7 @@ func TestADrainIsDoneOrRefusedInEveryState(t *testing.T) {
 }
 
 func TestAHostIsDrainedAtTheEndOfItsLifetime(t *testing.T) {
+	t.Parallel()
 	s := newHostScene(6 * hour)
 	s.hosts.MaxLifetime = 2 * cluster.Hour
 	w := play(t, s, func(w *world) {
@@ -526,6 +556,7 @@ func TestAHostIsDrainedAtTheEndOfItsLifetime(t *testing.T) {
 }
 
 func TestASilentHostIsSuspectThenLostAndWellWhenItAnswers(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		j := w.need(10*time.Minute, 8, hour)
 		w.h.At(20*time.Minute, func() { w.agents["i-1"].silent = true })
@@ -542,6 +573,7 @@ func TestASilentHostIsSuspectThenLostAndWellWhenItAnswers(t *testing.T) {
 }
 
 func TestAnOldWordThatAHostIsLostDrainsNoHostThatIsWell(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		w.need(10*time.Minute, 8, hour)
 		w.h.At(20*time.Minute, func() {
@@ -558,6 +590,7 @@ func TestAnOldWordThatAHostIsLostDrainsNoHostThatIsWell(t *testing.T) {
 }
 
 func TestASuspectHostThatAnswersAgainIsNotDrained(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		w.need(10*time.Minute, 8, hour)
 		w.h.At(20*time.Minute+10*time.Second, func() { w.agents["i-1"].silent = true })
@@ -569,6 +602,7 @@ func TestASuspectHostThatAnswersAgainIsNotDrained(t *testing.T) {
 }
 
 func TestTheJobsOfALostHostWaitAgainOnceItsProviderHasItNoMore(t *testing.T) {
+	t.Parallel()
 	var j *job
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		j = w.need(10*time.Minute, 8, 30*time.Minute)
@@ -583,6 +617,7 @@ func TestTheJobsOfALostHostWaitAgainOnceItsProviderHasItNoMore(t *testing.T) {
 }
 
 func TestALostHostWithJobsThatItsProviderStillHasWaitsForAnOperator(t *testing.T) {
+	t.Parallel()
 	var j *job
 	var gone *orderSent
 	w := play(t, newHostScene(8*hour), func(w *world) {
@@ -606,6 +641,7 @@ func TestALostHostWithJobsThatItsProviderStillHasWaitsForAnOperator(t *testing.T
 }
 
 func TestAHostThatWasGivenUpIsTurnedAwayWhenItComesBack(t *testing.T) {
+	t.Parallel()
 	var j *job
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		j = w.need(10*time.Minute, 8, 30*time.Minute)
@@ -622,6 +658,7 @@ func TestAHostThatWasGivenUpIsTurnedAwayWhenItComesBack(t *testing.T) {
 }
 
 func TestALostHostWithoutJobsGoesBack(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		w.scene.hosts.IdleTime = cluster.Hour
 		w.configure()
@@ -633,6 +670,7 @@ func TestALostHostWithoutJobsGoesBack(t *testing.T) {
 }
 
 func TestALostHostWithJobsIsReturnedWhereTheClusterWantsThat(t *testing.T) {
+	t.Parallel()
 	s := newHostScene(5 * hour)
 	s.hosts.ReturnLost = true
 	var j *job
@@ -649,6 +687,7 @@ func TestALostHostWithJobsIsReturnedWhereTheClusterWantsThat(t *testing.T) {
 }
 
 func TestAHostThatItsProviderTakesIsEmptyByThen(t *testing.T) {
+	t.Parallel()
 	var j *job
 	w := play(t, newHostScene(5*hour), func(w *world) {
 		j = w.need(10*time.Minute, 8, hour)
@@ -664,6 +703,7 @@ func TestAHostThatItsProviderTakesIsEmptyByThen(t *testing.T) {
 }
 
 func TestAHostThatIsTakenBeforeItsJobsHaveStoppedIsGone(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(5*hour), func(w *world) {
 		w.need(10*time.Minute, 8, hour)
 		w.h.At(19*time.Minute+50*time.Second, func() { w.makers[cloud].Reclaim(hostA, 12*time.Second) })
@@ -674,6 +714,7 @@ func TestAHostThatIsTakenBeforeItsJobsHaveStoppedIsGone(t *testing.T) {
 }
 
 func TestAnOrphanGoesBackAfterItsGraceAndNotBefore(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		w.h.At(21*time.Minute, func() { w.makers[cloud].Plant("host/c16-77", "c16") })
 	})
@@ -683,6 +724,7 @@ func TestAnOrphanGoesBackAfterItsGraceAndNotBefore(t *testing.T) {
 }
 
 func TestAMachineOfARequestThatIsNotSettledIsNoOrphan(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		m := w.makers[cloud]
 		m.Mishap = func(c mishap.Call) mishap.Mishap {
@@ -710,6 +752,7 @@ func TestAMachineOfARequestThatIsNotSettledIsNoOrphan(t *testing.T) {
 }
 
 func TestAMachineThatWasJustMadeNeedNotBeListedYet(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		m := w.makers[cloud]
 		m.Lists = func(all []providers.Grant) []providers.Grant {
@@ -725,6 +768,7 @@ func TestAMachineThatWasJustMadeNeedNotBeListedYet(t *testing.T) {
 }
 
 func TestAGhostIsClosedAfterTwoLooks(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(3*hour), func(w *world) {
 		w.need(10*time.Minute, 16, 2*hour)
 		w.need(10*time.Minute, 16, 2*hour)
@@ -736,6 +780,7 @@ func TestAGhostIsClosedAfterTwoLooks(t *testing.T) {
 }
 
 func TestAnOperatorMayTakeAListAtItsWord(t *testing.T) {
+	t.Parallel()
 	var jobs []*job
 	w := play(t, newHostScene(4*hour), func(w *world) {
 		for range 6 {
@@ -770,6 +815,7 @@ func TestAnOperatorMayTakeAListAtItsWord(t *testing.T) {
 }
 
 func TestAListThatIsHardToBelieveTouchesNothing(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		list  func([]providers.Grant) []providers.Grant
@@ -781,6 +827,7 @@ func TestAListThatIsHardToBelieveTouchesNothing(t *testing.T) {
 		{name: "it is far shorter", list: func(g []providers.Grant) []providers.Grant { return g[:2] }, says: "lacks 4 more of the 6 hosts"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newHostScene(3*hour), func(w *world) {
 				m := w.makers[cloud]
 				for range 6 {
@@ -817,6 +864,7 @@ func TestAListThatIsHardToBelieveTouchesNothing(t *testing.T) {
 }
 
 func TestAnotherMachineInTheHostsPlaceIsNotTheHost(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(4*hour), func(w *world) {
 		w.need(10*time.Minute, 8, hour)
 		w.boots = func(m maker.Machine) boot { b := newBoot(); b.never = m.ID == "i-2"; return b }
@@ -829,6 +877,7 @@ func TestAnotherMachineInTheHostsPlaceIsNotTheHost(t *testing.T) {
 }
 
 func TestAHostThatIsSmallerThanItsTemplateSaysIsNotBoughtAThirdTime(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(5*hour), func(w *world) {
 		w.boots = func(maker.Machine) boot {
 			b := newBoot()
@@ -843,6 +892,7 @@ func TestAHostThatIsSmallerThanItsTemplateSaysIsNotBoughtAThirdTime(t *testing.T
 }
 
 func TestNoMoreHostsAreAskedForThanTheClusterWants(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		set  func(*cluster.HostRules)
@@ -856,6 +906,7 @@ func TestNoMoreHostsAreAskedForThanTheClusterWants(t *testing.T) {
 		}, 3, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			s := newHostScene(6 * hour)
 			test.set(&s.hosts)
 			w := play(t, s, func(w *world) {
@@ -881,6 +932,7 @@ func TestNoMoreHostsAreAskedForThanTheClusterWants(t *testing.T) {
 }
 
 func TestNoMoreHostsAreAskedForWhileTooManyDoNotAnswer(t *testing.T) {
+	t.Parallel()
 	w := play(t, newHostScene(6*hour), func(w *world) {
 		for range 4 {
 			w.need(10*time.Minute, 16, 4*hour)

@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -241,12 +242,15 @@ func (d draws) orders(tl *tale) {
 const mostRandom = 30
 
 func TestWhateverHappensSimulatedAndLiveTotalsAreIdentical(t *testing.T) {
+	t.Parallel()
 	if racing {
 		t.Skip("the race detector sees nothing here, and takes long")
 	}
-	changes := 0
+	var changes atomic.Int64
+	t.Cleanup(func() { t.Logf("%d scenarios with %d changes", mostRandom, changes.Load()) })
 	for seed := range mostRandom {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			tl := randomTales.Example(seed)
 			r := simulate(t, tl)
 			for _, o := range r.Outcomes {
@@ -255,8 +259,7 @@ func TestWhateverHappensSimulatedAndLiveTotalsAreIdentical(t *testing.T) {
 				}
 			}
 			checkIdentical(t, tl, r)
-			changes += len(r.Changes)
+			changes.Add(int64(len(r.Changes)))
 		})
 	}
-	t.Logf("%d scenarios with %d changes", mostRandom, changes)
 }

@@ -12,12 +12,16 @@ import (
 )
 
 func TestSimulatedAndLiveTotalsAreIdentical(t *testing.T) {
+	t.Parallel()
 	names, all := tales(t)
-	var table strings.Builder
-	fmt.Fprintf(&table, "%-44s %7s %5s %8s  %s\n", "scenario", "changes", "jobs", "lasts", "shows")
-	for _, name := range names {
+	rows := make([]string, len(names))
+	t.Cleanup(func() {
+		t.Logf("\n%-44s %7s %5s %8s  %s\n%s", "scenario", "changes", "jobs", "lasts", "shows", strings.Join(rows, "\n"))
+	})
+	for i, name := range names {
 		tl := all[name]
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := simulate(t, tl)
 			checkExpected(t, tl, r)
 			what := tl.Shows
@@ -26,10 +30,9 @@ func TestSimulatedAndLiveTotalsAreIdentical(t *testing.T) {
 			} else {
 				what += " (simulator alone: " + tl.Apart + ")"
 			}
-			fmt.Fprintf(&table, "%-44s %7d %5d %8s  %s\n", name, len(r.Changes), len(r.Outcomes), r.Ended.Sub(r.Began).Std().Round(time.Second), what)
+			rows[i] = fmt.Sprintf("%-44s %7d %5d %8s  %s", name, len(r.Changes), len(r.Outcomes), r.Ended.Sub(r.Began).Std().Round(time.Second), what)
 		})
 	}
-	t.Log("\n" + table.String())
 }
 
 func simulate(t *testing.T, tl tale) *simulation.Result {
@@ -160,6 +163,7 @@ func parting(simulated, live []string) string {
 }
 
 func TestAnElasticFarmIsOverOneByOneToo(t *testing.T) {
+	t.Parallel()
 	_, all := tales(t)
 	for _, name := range []string{"both-halves-of-a-job", "hosts-that-die", "easy"} {
 		tl := all[name]
@@ -174,6 +178,7 @@ func TestAnElasticFarmIsOverOneByOneToo(t *testing.T) {
 }
 
 func TestTheComparisonSeesAMillisecondAndADroppedSession(t *testing.T) {
+	t.Parallel()
 	_, all := tales(t)
 	tl := all["both-halves-of-a-job"]
 	r := simulate(t, tl)

@@ -14,6 +14,7 @@ import (
 const hour = time.Hour
 
 func TestALoanIsKeptForTheLendersMinimumHold(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(8*hour), func(w *world) {
 		w.lenders[pool].Offers[0].MinimumHold = 4 * hour
 		w.submit(10*time.Minute, 7, 20*time.Minute)
@@ -24,6 +25,7 @@ func TestALoanIsKeptForTheLendersMinimumHold(t *testing.T) {
 }
 
 func TestWhatLiesIdleFor30MinutesGoesBack(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(6*hour), func(w *world) {
 		w.submit(10*time.Minute, 7, 2*hour)
 		w.submit(2*hour+30*time.Minute, 6, hour) // within the 30 minutes, for two of the three
@@ -34,6 +36,7 @@ func TestWhatLiesIdleFor30MinutesGoesBack(t *testing.T) {
 }
 
 func TestALoanGoesBackShortlyBeforeItsBillingStepEnds(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		runs  time.Duration
@@ -44,6 +47,7 @@ func TestALoanGoesBackShortlyBeforeItsBillingStepEnds(t *testing.T) {
 		{"idle within the last minutes of a step", 26 * time.Minute, "01:06 7>4"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newScene(4*hour), func(w *world) {
 				w.lenders[pool].Offers[0].BillingStep = hour
 				w.submit(10*time.Minute, 7, test.runs)
@@ -55,6 +59,7 @@ func TestALoanGoesBackShortlyBeforeItsBillingStepEnds(t *testing.T) {
 }
 
 func TestALenderMayDecideTwoHoursLater(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(8*hour), func(w *world) {
 		w.lenders[pool].PendingFor = 2 * hour
 		w.submit(10*time.Minute, 7, hour)
@@ -69,6 +74,7 @@ func TestALenderMayDecideTwoHoursLater(t *testing.T) {
 }
 
 func TestAFailedLookAtAPendingRequestDoesNotCancelIt(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(8*hour), func(w *world) {
 		w.lenders[pool].PendingFor = 2 * hour
 		w.lenders[pool].Mishap = func(c mishap.Call) mishap.Mishap {
@@ -111,6 +117,7 @@ func twoLenders(lasts time.Duration) scene {
 }
 
 func TestALenderThatRefusesIsLeftAloneAndTheNextIsAskedAtOnce(t *testing.T) {
+	t.Parallel()
 	w := play(t, twoLenders(4*hour), func(w *world) {
 		w.lenders[pool].Mishap = once(providers.VerbRequest, 1, mishap.Mishap{Kind: mishap.Refusal, RetryAfter: hour})
 		w.submit(10*time.Minute, 7, 10*time.Minute)
@@ -124,6 +131,7 @@ func TestALenderThatRefusesIsLeftAloneAndTheNextIsAskedAtOnce(t *testing.T) {
 }
 
 func TestAJobIsServedAfterTheBackoffOfItsOnlyLender(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(4*hour), func(w *world) {
 		w.lenders[pool].Mishap = once(providers.VerbRequest, 1, mishap.Mishap{Kind: mishap.Refusal, RetryAfter: hour})
 		w.submit(10*time.Minute, 7, 10*time.Minute)
@@ -133,6 +141,7 @@ func TestAJobIsServedAfterTheBackoffOfItsOnlyLender(t *testing.T) {
 }
 
 func TestAReturnThatFailsForADayIsVisibleAndTriedUntilItIsThrough(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		kind mishap.Kind
@@ -143,6 +152,7 @@ func TestAReturnThatFailsForADayIsVisibleAndTriedUntilItIsThrough(t *testing.T) 
 		{"unsettled", mishap.Unsettled, 5 * hour},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newScene(test.fail+2*hour), func(w *world) {
 				w.lenders[pool].Mishap = w.between(providers.VerbReturn, 0, test.fail, mishap.Mishap{Kind: test.kind})
 				w.submit(10*time.Minute, 7, 20*time.Minute)
@@ -167,6 +177,7 @@ func TestAReturnThatFailsForADayIsVisibleAndTriedUntilItIsThrough(t *testing.T) 
 }
 
 func TestAnOperatorGetsUnitsBackThatNoJobUses(t *testing.T) {
+	t.Parallel()
 	var early, used, late, whileReturning, again *wish
 	w := play(t, newScene(6*hour), func(w *world) {
 		w.lenders[pool].Offers[0].MinimumHold = hour
@@ -196,6 +207,7 @@ func TestAnOperatorGetsUnitsBackThatNoJobUses(t *testing.T) {
 }
 
 func TestUnitsRecalledWhileInUseGoBackWhenTheirJobEnds(t *testing.T) {
+	t.Parallel()
 	var long, blocked *job
 	w := play(t, newScene(5*hour), func(w *world) {
 		long = w.submit(10*time.Minute, 7, 2*hour)
@@ -224,6 +236,7 @@ func TestUnitsRecalledWhileInUseGoBackWhenTheirJobEnds(t *testing.T) {
 }
 
 func TestWhatALenderLostLeavesTheTotalOnce(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(5*hour), func(w *world) {
 		w.submit(10*time.Minute, 7, 2*hour)
 		w.h.At(hour+time.Minute, func() { w.lenders[pool].Lose(first, 2) })
@@ -234,6 +247,7 @@ func TestWhatALenderLostLeavesTheTotalOnce(t *testing.T) {
 }
 
 func TestAGrantThatTheLedgerDoesNotKnowGoesBackWhole(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(4*hour), func(w *world) {
 		w.commitFails = &api.Error{Status: 404, Detail: "there is no shared resource"}
 		w.submit(10*time.Minute, 7, 20*time.Minute)
@@ -245,6 +259,7 @@ func TestAGrantThatTheLedgerDoesNotKnowGoesBackWhole(t *testing.T) {
 }
 
 func TestAGrantForWhichTheRoomIsGoneGoesBack(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(6*hour), func(w *world) {
 		w.lenders[pool].PendingFor = 2 * hour
 		w.submit(10*time.Minute, 7, hour)
@@ -256,6 +271,7 @@ func TestAGrantForWhichTheRoomIsGoneGoesBack(t *testing.T) {
 }
 
 func TestMoreUnitsThanAskedForGoBackAtOnce(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(4*hour), func(w *world) {
 		w.lenders[pool].Surplus = 2
 		w.submit(10*time.Minute, 7, 20*time.Minute)
@@ -266,6 +282,7 @@ func TestMoreUnitsThanAskedForGoBackAtOnce(t *testing.T) {
 }
 
 func TestALenderThatTakesLoansBackWholeOnlyGetsItsSurplusWithTheRest(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(6*hour), func(w *world) {
 		w.lenders[pool].Whole, w.lenders[pool].Surplus = true, 2
 		w.submit(10*time.Minute, 7, 20*time.Minute)
@@ -275,6 +292,7 @@ func TestALenderThatTakesLoansBackWholeOnlyGetsItsSurplusWithTheRest(t *testing.
 }
 
 func TestAnOperatorCannotPartALoanThatGoesBackWhole(t *testing.T) {
+	t.Parallel()
 	var part, whole *wish
 	w := play(t, newScene(6*hour), func(w *world) {
 		w.lenders[pool].Whole = true
@@ -293,6 +311,7 @@ func TestAnOperatorCannotPartALoanThatGoesBackWhole(t *testing.T) {
 }
 
 func TestAPartialGrantIsTakenAndTheRestIsAskedElsewhere(t *testing.T) {
+	t.Parallel()
 	w := play(t, twoLenders(4*hour), func(w *world) {
 		w.h.At(9*time.Minute, func() { w.lenders[pool].Offers[0].Capacity = 2 }) // and its offer says 8
 		w.submit(10*time.Minute, 7, 20*time.Minute)
@@ -304,6 +323,7 @@ func TestAPartialGrantIsTakenAndTheRestIsAskedElsewhere(t *testing.T) {
 }
 
 func TestARequestOfUnknownOutcomeIsSettledByTheList(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		m     mishap.Mishap
@@ -326,6 +346,7 @@ func TestARequestOfUnknownOutcomeIsSettledByTheList(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			w := play(t, newScene(6*hour), func(w *world) {
 				w.lenders[pool].Mishap = once(providers.VerbRequest, 1, test.m)
 				w.submit(10*time.Minute, 7, 20*time.Minute)
@@ -338,6 +359,7 @@ func TestARequestOfUnknownOutcomeIsSettledByTheList(t *testing.T) {
 }
 
 func TestARequestIsNotGivenUpBeforeItsCancelIsHeard(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(8*hour), func(w *world) {
 		w.lenders[pool].Mishap = func(c mishap.Call) mishap.Mishap {
 			switch {
@@ -373,8 +395,10 @@ func lateCancel(c mishap.Call) mishap.Mishap {
 }
 
 func TestUnitsOfACancelledRequestAreNotUsedEvenIfTheyAreListed(t *testing.T) {
+	t.Parallel()
 	for name, mortal := range map[string]bool{"told through": false, "taken up from its row": true} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newScene(4 * hour)
 			s.mortal, s.ensured = mortal, 5*time.Minute
 			w := play(t, s, func(w *world) {
@@ -397,6 +421,7 @@ func TestUnitsOfACancelledRequestAreNotUsedEvenIfTheyAreListed(t *testing.T) {
 }
 
 func TestUnitsOfAThousandPartsComeAndGoWhole(t *testing.T) {
+	t.Parallel()
 	s := newScene(6 * hour)
 	s.resources[0].UnitWeight = 1000
 	w := play(t, s, func(w *world) {
@@ -411,6 +436,7 @@ func TestUnitsOfAThousandPartsComeAndGoWhole(t *testing.T) {
 }
 
 func TestACancelledWorkflowGivesBackWhatItHasAllTheSame(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(4*hour), func(w *world) {
 		w.submit(10*time.Minute, 7, 20*time.Minute)
 		w.h.At(20*time.Minute, func() {

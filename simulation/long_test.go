@@ -41,6 +41,7 @@ func busy(w *world) {
 }
 
 func TestStoriesThatAreContinuedAsNewTellTheSame(t *testing.T) {
+	t.Parallel()
 	run := func(suggest int) *world {
 		s := newScene(14 * hour)
 		s.SuggestContinueAsNew = suggest
@@ -81,6 +82,7 @@ func slowly(activity string) (low, high time.Duration) {
 }
 
 func TestWhatIsSaidWhileAStoryIsContinuedAsNewIsHeard(t *testing.T) {
+	t.Parallel()
 	s := newScene(4 * hour)
 	s.SuggestContinueAsNew, s.Latency = 1, slowly
 	var asked *wish
@@ -99,6 +101,7 @@ func TestWhatIsSaidWhileAStoryIsContinuedAsNewIsHeard(t *testing.T) {
 }
 
 func TestAWishThatComesAsTheLastUnitsGoIsAnswered(t *testing.T) {
+	t.Parallel()
 	s := newScene(2 * hour)
 	s.Latency = slowly
 	var late *wish
@@ -114,6 +117,7 @@ func TestAWishThatComesAsTheLastUnitsGoIsAnswered(t *testing.T) {
 }
 
 func TestTheSameSeedTellsTheSameStory(t *testing.T) {
+	t.Parallel()
 	one, two := twice(t, newScene(14*hour), busy)
 	two.same("totals", two.totals("vcs"), one.totals("vcs")...)
 }
@@ -155,12 +159,14 @@ func (w *world) hostile(seed uint64, lasts time.Duration) func(mishap.Call) mish
 }
 
 func TestNothingIsLostWhenActivitiesAndLendersFail(t *testing.T) {
+	t.Parallel()
 	seeds := uint64(8)
 	if racing {
 		seeds = 2 // ten times as slow, and all in one goroutine
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			s := twoLenders(14 * hour)
 			s.Seed, s.Faults = seed, faulty
 			if seed%3 == 2 {
@@ -198,6 +204,7 @@ func TestNothingIsLostWhenActivitiesAndLendersFail(t *testing.T) {
 }
 
 func TestALoanWhoseWorkflowWasTerminatedIsTakenUpFromItsRow(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name string
 		at   time.Duration
@@ -211,6 +218,7 @@ func TestALoanWhoseWorkflowWasTerminatedIsTakenUpFromItsRow(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			s := newScene(12 * hour)
 			s.mortal = true
 			w := play(t, s, func(w *world) {
@@ -227,6 +235,7 @@ func TestALoanWhoseWorkflowWasTerminatedIsTakenUpFromItsRow(t *testing.T) {
 }
 
 func TestAStoryFromAnOldBackupGoesOnFromTheLedgersRow(t *testing.T) {
+	t.Parallel()
 	// Temporal forgets an hour: the story does again what it did, under steps that
 	// the ledger has seen. Jobs use the units all the while.
 	s := newScene(12 * hour)
@@ -252,6 +261,7 @@ func TestAStoryFromAnOldBackupGoesOnFromTheLedgersRow(t *testing.T) {
 }
 
 func TestALoanThatARestoredLedgerDoesNotKnowGoesBack(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(6*hour), func(w *world) {
 		w.lenders[pool].Offers[0].MinimumHold = 4 * hour
 		w.submit(10*time.Minute, 7, 20*time.Minute)

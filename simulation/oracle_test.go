@@ -22,6 +22,7 @@ const shared = "../../shared"
 const monday = cluster.Time(1_767_571_200_000)
 
 func TestPublicTracesAreScheduledAsOthersDo(t *testing.T) {
+	t.Parallel()
 	oracle.Each(t, shared, func(t *testing.T, s oracle.Schedule) {
 		jobs, err := trace.Read([]string{s.Trace.File}, trace.Options{Procs: s.Trace.Procs})
 		if err != nil {

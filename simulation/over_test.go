@@ -20,6 +20,7 @@ func cloudFarm(t model.Template) simulation.Farm {
 }
 
 func TestAJobThatOutlivesItsHostsIsNotWaitedForForEver(t *testing.T) {
+	t.Parallel()
 	farm := cloudFarm(model.Template{Boot: model.Delay{Fixed: 60_000}, Supply: model.Supply{Price: 100}, Reclaimed: 6 * cluster.Hour, Grace: 2 * cluster.Minute})
 	jobs := &trace.Trace{Jobs: []trace.Job{{ID: 1, Submit: monday, Run: 400 * cluster.Hour, Shape: &trace.Shape{JobSpec: cluster.JobSpec{CPUs: 1}}}}}
 	r, err := simulation.Run(t.Context(), farm, jobs, simulation.Options{})
@@ -32,6 +33,7 @@ func TestAJobThatOutlivesItsHostsIsNotWaitedForForEver(t *testing.T) {
 }
 
 func TestRequestsAreCountedOnceAndByWhatBecameOfThem(t *testing.T) {
+	t.Parallel()
 	farm := cloudFarm(model.Template{Boot: model.Delay{Fixed: 60_000}, NeverJoins: 10})
 	farm.Settings.Providers[0].Unknown, farm.Settings.Providers[0].Refused = 30, 20
 	farm.Settings.Providers[0].Decide = model.Delay{Fixed: 90_000}

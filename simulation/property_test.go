@@ -25,6 +25,7 @@ func simulateDrawn(t *rapid.T, tl tale, options simulation.Options) *simulation.
 }
 
 func TestStoriesThatSleepMissNothing(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		tl := randomTales.Draw(t, "farm")
 		if rapid.Bool().Draw(t, "slow controller") { // more is under way where somebody wakes
@@ -57,6 +58,7 @@ func sameAccounts(t *rapid.T, what string, asleep, awake []string) {
 }
 
 func TestASimulationDoesNotDependOnTheNumberOfProcessors(t *testing.T) {
+	t.Parallel()
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
 	rapid.Check(t, func(t *rapid.T) {
@@ -71,6 +73,7 @@ func TestASimulationDoesNotDependOnTheNumberOfProcessors(t *testing.T) {
 }
 
 func TestEverySimulationKeepsItsBooks(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		tl := randomTales.Draw(t, "farm")
 		r := simulateDrawn(t, tl, simulation.Options{})

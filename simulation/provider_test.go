@@ -14,6 +14,7 @@ import (
 )
 
 func TestUnitsOfAClosedLoanAreGivenBackWhenSeenTwice(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(4*hour), func(w *world) {
 		w.submit(10*time.Minute, 7, 10*time.Minute)
 		w.h.At(2*hour+time.Minute, func() { w.lenders[pool].Plant(first, "vcs", 2) })
@@ -24,6 +25,7 @@ func TestUnitsOfAClosedLoanAreGivenBackWhenSeenTwice(t *testing.T) {
 }
 
 func TestUnitsUnderAnIDThatIsNotOursAreReportedOnceAndLeftAlone(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(4*hour), func(w *world) {
 		w.h.At(hour+time.Minute, func() { w.lenders[pool].Plant("loan/vcs/west-1", "vcs", 2) })
 	})
@@ -34,6 +36,7 @@ func TestUnitsUnderAnIDThatIsNotOursAreReportedOnceAndLeftAlone(t *testing.T) {
 }
 
 func TestTwoResourcesAreBorrowedFromTwoLendersAtTheirOwnPace(t *testing.T) {
+	t.Parallel()
 	s := twoLenders(8 * hour)
 	spice := cluster.SharedResource{Name: "spice", Elastic: &cluster.Elastic{Lenders: []string{other}, MaxBorrowed: 4, IdleTime: 10 * cluster.Minute}}
 	s.resources = append(s.resources, spice)
@@ -48,6 +51,7 @@ func TestTwoResourcesAreBorrowedFromTwoLendersAtTheirOwnPace(t *testing.T) {
 }
 
 func TestDemandThatOneRequestMayNotCarryIsBorrowedInSeveral(t *testing.T) {
+	t.Parallel()
 	s := newScene(4 * hour)
 	s.surveys = hour
 	w := play(t, s, func(w *world) {
@@ -61,6 +65,7 @@ func TestDemandThatOneRequestMayNotCarryIsBorrowedInSeveral(t *testing.T) {
 }
 
 func TestAProviderIsSurveyedAsOftenAsIsConfiguredAndNotMore(t *testing.T) {
+	t.Parallel()
 	s := newScene(24 * hour)
 	s.surveys, s.ensured = 6*hour, time.Hour
 	w := play(t, s, func(w *world) {
@@ -76,6 +81,7 @@ func TestAProviderIsSurveyedAsOftenAsIsConfiguredAndNotMore(t *testing.T) {
 }
 
 func TestALenderThatListsMoreThanItLendsIsNotAskedAgainAndAgain(t *testing.T) {
+	t.Parallel()
 	s := newScene(3 * hour)
 	var calls int
 	w := play(t, s, func(w *world) {
@@ -95,6 +101,7 @@ func TestALenderThatListsMoreThanItLendsIsNotAskedAgainAndAgain(t *testing.T) {
 }
 
 func TestARecallThatWasAnsweredMeanwhileIsNotAnsweredTwice(t *testing.T) {
+	t.Parallel()
 	w := play(t, newScene(4*hour), func(w *world) {
 		w.submit(20*time.Minute, 5, 2*hour)
 		w.submit(20*time.Minute, 2, 20*time.Minute) // its end frees what is recalled
@@ -111,6 +118,7 @@ func TestARecallThatWasAnsweredMeanwhileIsNotAnsweredTwice(t *testing.T) {
 }
 
 func TestARecallIsHeardThoughTheListFails(t *testing.T) {
+	t.Parallel()
 	s := newScene(6 * hour)
 	s.resources[0].UnitWeight = 1000
 	w := play(t, s, func(w *world) {

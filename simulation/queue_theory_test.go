@@ -37,6 +37,7 @@ func markov(seed uint64, jobs int, servers, utilization float64, run cluster.Dur
 }
 
 func TestQueuesWaitAsTheirTheorySays(t *testing.T) {
+	t.Parallel()
 	const (
 		jobs    = 60_000
 		batches = 30
@@ -49,6 +50,7 @@ func TestQueuesWaitAsTheirTheorySays(t *testing.T) {
 	for _, c := range cases {
 		for _, of := range []string{"cpus", "tokens"} {
 			t.Run(fmt.Sprintf("%d %s %.2f", c.servers, of, c.utilization), func(t *testing.T) {
+				t.Parallel()
 				farm, shape := oneQueue(of, int64(c.servers))
 				tr := markov(uint64(c.servers), jobs, float64(c.servers), c.utilization, run, shape)
 				r, err := simulation.Run(t.Context(), farm, tr, simulation.Options{})

@@ -37,13 +37,42 @@ func Arrange(rows []cluster.ElasticHost, templates []cluster.Template, v View) [
 	for i := range v.Hosts {
 		known[v.Hosts[i].Name] = &v.Hosts[i]
 	}
-	var steps []Step
+	var first, steps []Step
+	heirs := heirs(rows)
 	for _, row := range rows {
-		if step, needed := arrangeHost(row, known[row.Name]); needed {
+		h := known[row.Name]
+		heir, moved := heirs[row.Name]
+		switch step, needed := arrangeHost(row, h); {
+		case moved && row.State != cluster.HostLeaving:
+			if h != nil && !h.Drained {
+				first = append(first, Step{Do: DoDrain, Host: row.Name, Why: "its address is now that of " + heir})
+			}
+		case needed:
 			steps = append(steps, step)
 		}
 	}
-	return append(steps, placeholders(templates, v)...)
+	return slices.Concat(first, steps, placeholders(templates, v))
+}
+
+// heirs answers, by the names of hosts whose address was given to a later one, the name of that: the machine at the
+// address is the later one's, and would be sent the jobs of both.
+func heirs(rows []cluster.ElasticHost) map[string]string {
+	at, heirs := map[string]cluster.ElasticHost{}, map[string]string{}
+	for _, row := range rows {
+		if row.Address == "" {
+			continue
+		}
+		other, taken := at[row.Address]
+		switch {
+		case taken && row.Intended < other.Intended:
+			heirs[row.Name] = other.Name
+			continue
+		case taken:
+			heirs[other.Name] = row.Name
+		}
+		at[row.Address] = row
+	}
+	return heirs
 }
 
 // arrangeHost answers the next step for one host; h is nil where the scheduler knows none of its name.

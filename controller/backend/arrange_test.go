@@ -227,6 +227,40 @@ func careful(t *rapid.T, s *site, states map[string]cluster.HostState, step Step
 	}
 }
 
+// Jobs for a host whose address is another's by now would be sent to that one.
+func TestAHostWhoseAddressIsAnothersTakesNoJobs(t *testing.T) {
+	row := func(name string, state cluster.HostState, intended cluster.Time) cluster.ElasticHost {
+		r := cluster.ElasticHost{Name: name, Address: "10.0.0.7", State: state, Intended: intended, Drain: &cluster.Drain{}}
+		return r
+	}
+	old, next, alone := row("h9", cluster.HostJoined, 1), row("h10", cluster.HostExpected, 2), row("h11", cluster.HostJoined, 3)
+	alone.Address = "10.0.0.8"
+	ready := Host{Name: "h9", State: HostReady, Removable: true}
+	drained := Host{Name: "h9", State: HostClosed, Drained: true, Removable: true}
+	leaving := old
+	leaving.State = cluster.HostLeaving
+	for name, c := range map[string]struct {
+		rows []cluster.ElasticHost
+		host Host
+		want string
+	}{
+		"it takes jobs":    {[]cluster.ElasticHost{next, old}, ready, "drain h9, declare h10"},
+		"it comes first":   {[]cluster.ElasticHost{old, next}, ready, "drain h9, declare h10"},
+		"it is drained":    {[]cluster.ElasticHost{old, next}, drained, "declare h10"},
+		"it leaves":        {[]cluster.ElasticHost{leaving, next}, drained, "remove h9, declare h10"},
+		"there is no heir": {[]cluster.ElasticHost{old}, drained, "open h9"},
+		"another is there": {[]cluster.ElasticHost{old, alone}, ready, "declare h11"},
+	} {
+		var steps []string
+		for _, step := range Arrange(c.rows, nil, View{Hosts: []Host{c.host}}) {
+			steps = append(steps, string(step.Do)+" "+step.Host)
+		}
+		if got := strings.Join(steps, ", "); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
 // Whatever the scheduler has and the rows say: only a host that leaves is taken out, only one
 // that we drained is opened, and what the steps lead to is changed by no step more; where jobs end
 // and nobody else has a hand in it, none is even left.
