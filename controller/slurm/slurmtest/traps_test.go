@@ -3,6 +3,7 @@ package slurmtest
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +77,15 @@ func (c trapped) waitsFor(id string, reasons ...string) {
 	c.until("job "+id+" waits for "+strings.Join(reasons, " or "), func() bool {
 		return c.JobState(c.T.Context(), id) == "PENDING" && slices.Contains(reasons, strings.TrimSpace(c.does("squeue", "-h", "-j", id, "-o", "%r")))
 	})
+}
+
+// begun submits a job, and waits until its command has begun: that it is RUNNING says that it was sent.
+func (c trapped) begun(command string, options ...string) (id string) {
+	c.Helper()
+	mark := filepath.Join(c.TempDir(), "begun")
+	id = c.job("touch "+mark+"; "+command, options...)
+	c.until("job "+id+" has begun", func() bool { _, err := os.Stat(mark); return err == nil })
+	return id
 }
 
 // stays looks for longer than the scheduler takes.
@@ -363,8 +373,7 @@ var traps = []trap{
 		})
 	}},
 	{"a token comes back when its job has left the state COMPLETING", true, func(c trapped) {
-		id := c.job("trap '' TERM; while :; do sleep 1; done", "-w", "n1", "-L", "foo:3")
-		c.becomes(id, "RUNNING")
+		id := c.begun("trap '' TERM; while :; do sleep 1; done", "-w", "n1", "-L", "foo:3")
 		time.Sleep(time.Second) // it has to hear of the trap
 		c.does("scancel", id)
 		c.becomes(id, "COMPLETING")
@@ -373,8 +382,7 @@ var traps = []trap{
 		c.counts("foo", "10 0 10 0")
 	}},
 	{"a job outlives its node's slurmd, if that comes back in time", true, func(c trapped) {
-		id := c.job("sleep 4", "-w", "n2")
-		c.becomes(id, "RUNNING")
+		id := c.begun("sleep 4", "-w", "n2")
 		c.kill(c.slurmd("n2"))
 		if err := c.StartNode("n2"); err != nil {
 			c.Fatal(err)
