@@ -82,11 +82,11 @@ ALONE := ^xce.internal/elastic/(cluster|ledger|policy|scheduling|simulation)(/|$
 
 race: ## Unit, property and workflow tests, with the race detector
 	# What runs whole Slurm clusters and nothing else is run with the end-to-end tests.
-	go test -race $$(go list ./... | grep -E -v -e '$(ALONE)' -e '/(slurmtest|scripts/slurmd)$$') ./simulation/sweep ./simulation/timeskip
+	go test -race -parallel 4 $$(go list ./... | grep -E -v -e '$(ALONE)' -e '/(slurmtest|scripts/slurmd)$$') ./simulation/sweep ./simulation/timeskip
 	go test $$(go list ./... | grep -E '$(ALONE)' | grep -E -v '/(sweep|timeskip)$$')
 	cd devserver && go test ./...
 
-# They wait more than they work, so more of them run at a time than there are cores, the longest first.
+# Tests wait more than they work, so more of them run at a time than there are cores; the longest first.
 E2E := go test -count=1 -timeout 25m -v -tags e2e -parallel 4
 
 e2e: build ## Whole processes: real Temporal server, real scripts, real Slurm, kill -9
