@@ -40,6 +40,8 @@ run: build ## Run the example cluster and its workload to the end
 dev: build ## The same, and stay up until Ctrl-C
 	@$(BIN)/xce-elastic dev
 
+# Here, as with every test of Go, what has passed is not run again until it or the programs change.
+test: AGAIN :=
 test: build postgres slurm lint race e2e ## Run everything
 	@echo 'All tests passed.'
 
@@ -87,7 +89,8 @@ race: ## Unit, property and workflow tests, with the race detector
 	cd devserver && go test ./...
 
 # Tests wait more than they work, so more of them run at a time than there are cores; the longest first.
-E2E := go test -count=1 -timeout 25m -v -tags e2e -parallel 4
+E2E = go test $(AGAIN) -timeout 25m -v -tags e2e -parallel 4
+AGAIN := -count=1
 
 e2e: build ## Whole processes: real Temporal server, real scripts, real Slurm, kill -9
 	$(E2E) ./cmd/xce-elastic/dev ./controller/slurm/... ./providers/scripts/slurmd/... ./cmd/xce-elastic/...

@@ -29,7 +29,7 @@ func programs(tb testing.TB) string {
 	if folder == "" {
 		folder, _ = filepath.Abs("../../../bin")
 	}
-	for _, name := range []string{"xce-elastic", "devserver", "pool", "local"} {
+	for _, name := range []string{"xce-elastic", "devserver", "pool", "local", "slurmhost"} {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
 			tb.Fatalf("%v: run `make build` first", err)
 		}
