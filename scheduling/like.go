@@ -16,10 +16,13 @@ func (e *Engine) Like(job cluster.Job) *Like { return &Like{entry: entryOf(&job)
 
 // SubmitLike queues a job that is as l was made of, but for its id and when it came.
 func (e *Engine) SubmitLike(l *Like, id int64, submitted cluster.Time) {
-	if l.class == nil || l.class.forgotten || l.class.alone || l.class.world != e.worldNow() || len(e.promised) > 0 {
+	if l.class == nil || l.class.forgotten || l.class.alone || len(e.promised) > 0 {
 		l.job.ID, l.job.Submitted = id, submitted
 		l.class = e.submit(l.job)
 		return
+	}
+	if l.class.world != e.worldNow() {
+		e.fit(l.class)
 	}
 	l.entry.id, l.entry.submitted = id, submitted
 	e.join(l.class, l.entry)
