@@ -75,7 +75,11 @@ type simulator struct {
 	// in a controller, any write counts, whatever it changed.
 	unsettled bool
 	sessionAt cluster.Time
-	tick      cluster.Time
+	// tick is when a session is held though nobody wants one; vain tells that it would find what the last one did,
+	// which promised what is in promised.
+	tick     cluster.Time
+	vain     bool
+	promised []scheduling.Reservation
 	// What sessions do not know yet.
 	catalogChanged, comingChanged bool
 	firstComing                   cluster.Time // when the first host is expected that is coming; 0 for none
