@@ -122,9 +122,7 @@ func (s *simulator) likeOf(job *trace.Job, sh *shape) *scheduling.Like {
 	}
 	like := sh.likes[job.Limit]
 	if like == nil {
-		spec := job.Shape.JobSpec
-		spec.TimeLimit = job.Limit
-		like = s.engine.Like(cluster.Job{JobSpec: spec, State: cluster.JobWaiting})
+		like = s.engine.Like(&job.Shape.JobSpec, job.Limit)
 		sh.likes[job.Limit] = like
 	}
 	sh.like, sh.limit = like, job.Limit
