@@ -61,6 +61,7 @@ type simulator struct {
 	began   cluster.Time
 	agenda  agenda
 	stories map[string]*story
+	tellers []*teller // that have nothing to tell
 	books
 	models    map[string]*model.Model
 	providers map[string]*providerEnv
@@ -372,7 +373,10 @@ func (s *simulator) tellStory(id string, m workflows.Message) {
 func (s *simulator) finish() *Result {
 	s.report()
 	for _, id := range slices.Sorted(maps.Keys(s.stories)) {
-		s.stories[id].stop()
+		s.stories[id].teller.stop()
+	}
+	for _, t := range s.tellers {
+		t.stop()
 	}
 	return s.close()
 }
