@@ -71,10 +71,8 @@ func (s *simulator) settle() {
 	if !s.elasticFarm {
 		return
 	}
-	for _, p := range s.farm.Providers {
-		if env := s.providers[p.Name]; env != nil {
-			s.unsettled = s.unsettled || env.published()
-		}
+	for _, env := range s.inOrder {
+		s.unsettled = s.unsettled || env.published()
 	}
 	s.engine.Settle(!s.unsettled)
 	s.unsettled, s.sessionAt = false, s.now
@@ -211,8 +209,8 @@ func (s *simulator) plan(moved bool) {
 		s.planFor(next)
 	}
 	s.planComing(max(s.firstComing, soon))
-	for _, p := range s.farm.Providers {
-		if env := s.providers[p.Name]; env != nil && env.asleep {
+	for _, env := range s.inOrder {
+		if env.asleep {
 			s.planUnsettled(env.publishes(s.now))
 		}
 	}

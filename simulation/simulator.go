@@ -65,6 +65,7 @@ type simulator struct {
 	books
 	models    map[string]*model.Model
 	providers map[string]*providerEnv
+	inOrder   []*providerEnv // as they are configured
 	hosts     map[string]*host
 	silent    []*elasticHost
 
@@ -87,8 +88,8 @@ type simulator struct {
 	idleChanges                   uint64
 	asleep                        []*elasticHost // of which the stories are
 
-	newsDue bool
-	unheard []news
+	newsDue        bool
+	unheard, heard []news // the latter is used again
 
 	arrived  int
 	alive    int64 // jobs that run
@@ -155,7 +156,7 @@ func (s *simulator) buildProvider(p Provider) {
 	spec := s.farm.Settings.Providers[i]
 	s.elasticFarm = s.elasticFarm || len(spec.Templates) > 0
 	env := &providerEnv{result: &ProviderResult{Name: p.Name}, reasons: map[string]string{}}
-	s.providers[p.Name] = env
+	s.providers[p.Name], s.inOrder = env, append(s.inOrder, env)
 	m := model.New(spec, uint64(s.farm.Seed), model.World{
 		Now: func() cluster.Time { return s.now }, At: s.at, Began: s.began, Zone: s.zone,
 		Made: s.madeMachine, Dead: s.deadMachine, Changed: env.changed,
@@ -347,7 +348,7 @@ func (s *simulator) spread(n news) {
 func (s *simulator) hear() {
 	s.newsDue = false
 	heard := s.unheard
-	s.unheard = nil
+	s.unheard, s.heard = s.heard[:0], heard
 	for _, n := range heard {
 		if n.host != "" {
 			s.tellStory(n.host, n.message)

@@ -170,9 +170,7 @@ func (st *story) Receive(until cluster.Time) (workflows.Message, bool) {
 		return workflows.Message{}, false
 	}
 	m := st.inbox[0]
-	if st.inbox = st.inbox[1:]; len(st.inbox) == 0 {
-		st.inbox = nil
-	}
+	st.inbox = slices.Delete(st.inbox, 0, 1)
 	return m, true
 }
 
