@@ -49,7 +49,9 @@ func (s *simulator) decide() (moved bool) {
 
 // isVain tells that the session now would find what the last one did: nothing has happened since, and it was
 // planned for the sake of hosts on which no job counts.
-func (s *simulator) isVain() bool { return s.vain && !s.wanted && !s.unsettled && !s.options.OneByOne }
+func (s *simulator) isVain() bool {
+	return s.vain && !s.wanted && !s.unsettled && !s.options.Awake && !s.options.OneByOne
+}
 
 // unsettle notes that something may have become free.
 func (s *simulator) unsettle() {

@@ -26,8 +26,8 @@ type Options struct {
 	// OneByOne has a session after every single event, arrivals first, as many other simulators do, in
 	// place of one after all events of an instant, as clusters do. It is for comparison with them.
 	OneByOne bool
-	// Awake has providers surveyed even where nothing can have changed, and hosts ask whether they may go even where
-	// jobs run on them.
+	// Awake has providers surveyed and sessions held even where nothing can have changed, and hosts ask whether they may
+	// go even where jobs run on them.
 	Awake bool
 }
 
