@@ -195,6 +195,16 @@ func (e *Engine) Running() int { return len(e.running.all) }
 // Waiting answers how many jobs wait, elements of arrays counted one by one.
 func (e *Engine) Waiting() int64 { return e.waiting }
 
+// WaitsForSeveral tells whether a job waits that needs several hosts.
+func (e *Engine) WaitsForSeveral() bool {
+	for c := range e.lineup.all() {
+		if c.nodes > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // change notes that something has changed beside what jobs there are.
 func (e *Engine) change() {
 	e.freed = true

@@ -347,7 +347,8 @@ func (e *Engine) sizeOf(c *class) int64 {
 	if len(c.kinds) == 0 {
 		return fraction(c.need, c.templates.largest)
 	}
-	largest := slices.Clone(c.templates.largest)
+	largest := append(e.largest[:0], c.templates.largest...)
+	e.largest = largest
 	for _, k := range c.kinds {
 		for _, s := range e.kinds.all[k].sizes {
 			if covers(s.size, c.need) {

@@ -385,7 +385,7 @@ func (e *Engine) fit(c *class) {
 	if c.never = c.footprint.never; err != nil && c.never.code == "" {
 		c.never = badConstraint(err)
 	}
-	c.kinds = e.kinds.open(constraint, c.need)
+	c.kinds = e.kinds.open(constraint, c.need, c.kinds)
 	c.wide = e.wideFor(c.constraint, constraint, c.need)
 	c.templates = e.largeEnough(c.wide, c.need)
 	c.size = e.sizeOf(c)

@@ -69,6 +69,7 @@ type Engine struct {
 	none         []int64  // nothing of anything
 	words        []byte   // reused
 	setKey       []byte   // reused
+	largest      []int64  // reused
 	setBits      []uint64 // reused
 	names        []string // reused
 	scratch      session  // reused

@@ -120,6 +120,7 @@ type kinds struct {
 	index map[string]int32
 	// version numbers the changes of what sizes there are.
 	version uint64
+	found   []int32 // reused
 }
 
 // of counts a host, and answers its kind, by number.
@@ -174,17 +175,26 @@ func (ks *kinds) find(size []int64, features []string) int32 {
 
 // open answers the kinds on which the constraint holds and that have hosts that
 // are large enough, those first that have least of what the need does not ask for: a job
-// that needs no gpu leaves hosts with gpus to others.
-func (ks *kinds) open(constraint cluster.Constraint, need []int64) []int32 {
-	var open []int32
+// that needs no gpu leaves hosts with gpus to others. Where they are those before, it answers these.
+func (ks *kinds) open(constraint cluster.Constraint, need []int64, before []int32) []int32 {
+	open := ks.found[:0]
 	for i := range ks.all {
 		if ks.all[i].takes(need) && constraint.Holds(func(f string) bool { return ks.all[i].features[f] }) {
 			open = append(open, int32(i))
 		}
 	}
-	if len(open) < 2 {
-		return open
+	ks.found = open
+	if len(open) > 1 {
+		ks.sort(open, need)
 	}
+	if slices.Equal(open, before) {
+		return before
+	}
+	return slices.Clone(open)
+}
+
+// sort orders kinds by what they have that is not asked for.
+func (ks *kinds) sort(open []int32, need []int64) {
 	unasked := func(i int32) (n int) {
 		for d, has := range ks.all[i].countables {
 			if has && need[d] == 0 {
@@ -196,7 +206,6 @@ func (ks *kinds) open(constraint cluster.Constraint, need []int64) []int32 {
 	slices.SortStableFunc(open, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(unasked(a), unasked(b)), cmp.Compare(len(ks.all[a].features), len(ks.all[b].features)), strings.Compare(ks.all[a].key, ks.all[b].key))
 	})
-	return open
 }
 
 // compare orders kinds by what they are, not by their numbers, which depend on

@@ -8,18 +8,26 @@ import "xce.internal/elastic/cluster"
 type Like struct {
 	class *class
 	entry entry
-	job   *cluster.Job
+	spec  *cluster.JobSpec
+	limit cluster.Duration
 }
 
-// Like answers what a job has in common with its like, for SubmitLike.
-func (e *Engine) Like(job cluster.Job) *Like { return &Like{entry: entryOf(&job), job: &job} }
+// Like answers what waiting jobs have in common for SubmitLike, which are as spec says but for their
+// time limit. It reads spec as long as such jobs are submitted.
+func (e *Engine) Like(spec *cluster.JobSpec, limit cluster.Duration) *Like {
+	return &Like{spec: spec, limit: limit}
+}
 
-// SubmitLike queues a job that is as l was made of, but for its id and when it came.
+// SubmitLike queues a job that is as l says, with its id and when it came.
 func (e *Engine) SubmitLike(l *Like, id int64, submitted cluster.Time) {
-	if l.class == nil || l.class.forgotten || l.class.alone || l.class.world != e.worldNow() || len(e.promised) > 0 {
-		l.job.ID, l.job.Submitted = id, submitted
-		l.class = e.submit(l.job)
+	if l.class == nil || l.class.forgotten || l.class.alone || len(e.promised) > 0 {
+		job := cluster.Job{ID: id, JobSpec: *l.spec, State: cluster.JobWaiting, Submitted: submitted}
+		job.TimeLimit = l.limit
+		l.class, l.entry = e.submit(&job), entryOf(&job)
 		return
+	}
+	if l.class.world != e.worldNow() {
+		e.fit(l.class)
 	}
 	l.entry.id, l.entry.submitted = id, submitted
 	e.join(l.class, l.entry)

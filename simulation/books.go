@@ -161,7 +161,7 @@ func (r *resource) put(row cluster.Loan) {
 	case row.State.Open():
 		r.account.Loans = slices.Insert(r.account.Loans, i, row)
 	}
-	r.borrowed = r.account.Borrowed()
+	r.borrowed, r.tally.dirty = r.account.Borrowed(), true
 }
 
 // loanChanged carries on what one write changed.

@@ -109,7 +109,7 @@ func (s *simulator) queue(i int, sh *shape) {
 	job := &s.jobs[i]
 	s.engine.SubmitLike(s.likeOf(job, sh), int64(i)+1, job.Submit)
 	for _, t := range sh.tokens {
-		t.waiting += t.units
+		t.await(t.units)
 	}
 	s.result.Outcomes[i].State = Waiting
 	s.wanted = true
@@ -122,9 +122,7 @@ func (s *simulator) likeOf(job *trace.Job, sh *shape) *scheduling.Like {
 	}
 	like := sh.likes[job.Limit]
 	if like == nil {
-		spec := job.Shape.JobSpec
-		spec.TimeLimit = job.Limit
-		like = s.engine.Like(cluster.Job{JobSpec: spec, State: cluster.JobWaiting})
+		like = s.engine.Like(&job.Shape.JobSpec, job.Limit)
 		sh.likes[job.Limit] = like
 	}
 	sh.like, sh.limit = like, job.Limit
@@ -148,7 +146,7 @@ func (s *simulator) start(st *scheduling.Start) {
 	}
 	s.takeTokens(r, 1)
 	for _, t := range r.shape.tokens {
-		t.waiting -= t.units
+		t.await(-t.units)
 	}
 	s.waited(i, r.shape)
 	out.Start, out.State = s.now, Running
@@ -199,16 +197,13 @@ func (s *simulator) forget(r *running) {
 func (s *simulator) takeTokens(r *running, by int64) {
 	if r.alternative == 0 {
 		for _, t := range r.shape.tokens {
-			t.account.InUse += by * t.units
-			s.resourceUsed(t.resource)
+			t.use(by * t.units)
 		}
 		return
 	}
 	taken := s.jobs[r.job].Shape.TokensTaken(r.alternative)
 	for _, name := range slices.Sorted(maps.Keys(taken)) {
-		res := s.resourceIndex[name]
-		res.account.InUse += by * taken[name]
-		s.resourceUsed(res)
+		s.resourceIndex[name].use(by * taken[name])
 	}
 }
 

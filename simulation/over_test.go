@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"xce.internal/elastic/cluster"
+	"xce.internal/elastic/scheduling"
 	"xce.internal/elastic/simulation"
 	"xce.internal/elastic/simulation/model"
 	"xce.internal/elastic/simulation/trace"
@@ -63,5 +64,22 @@ func TestRequestsAreCountedOnceAndByWhatBecameOfThem(t *testing.T) {
 	}
 	if reasons != p.Refused {
 		t.Errorf("%d refusals have reasons %+v", p.Refused, p.Refusals)
+	}
+}
+
+func TestSessionsThatWaitForALateHostAreCountedWhetherTheyAreHeldOrNot(t *testing.T) {
+	farm := cloudFarm(model.Template{Latency: cluster.Minute, Boot: model.Delay{Fixed: 11 * cluster.Minute}})
+	farm.Policy.Order = scheduling.EASY
+	jobs := &trace.Trace{Jobs: []trace.Job{{ID: 1, Submit: monday, Run: cluster.Minute, Shape: &trace.Shape{JobSpec: cluster.JobSpec{CPUs: 4}}}}}
+	var sessions [2]int64
+	for i, awake := range []bool{false, true} {
+		r, err := simulation.Run(t.Context(), farm, jobs, simulation.Options{Awake: awake})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sessions[i] = r.Sessions
+	}
+	if late := int64(10 * cluster.Minute / farm.SessionInterval); sessions[0] != sessions[1] || sessions[0] < late {
+		t.Errorf("there are %d sessions, and %d of one that stays awake; the host is late for %d", sessions[0], sessions[1], late)
 	}
 }

@@ -99,7 +99,7 @@ func checkChain(t *rapid.T, tl tale, r *simulation.Result) {
 		last[c.Subject], at = c.After, c.At
 	}
 	for _, res := range r.Resources {
-		end := res.Series.Points[len(res.Series.Points)-1].Values
+		end := res.Series.Point(res.Series.Len() - 1).Values
 		if total := strconv.FormatInt(end[0]+end[1]-end[2], 10); total != last[res.Name] {
 			t.Fatalf("the total of %s is %s at the end, and %s by its changes", res.Name, total, last[res.Name])
 		}
@@ -119,7 +119,8 @@ func checkUse(t *rapid.T, r *simulation.Result) {
 	}
 	for _, res := range r.Resources {
 		var before []int64
-		for _, p := range res.Series.Points {
+		for i := range res.Series.Len() {
+			p := res.Series.Point(i)
 			total := p.Values[0] + p.Values[1] - p.Values[2]
 			if before != nil && p.Values[3] > before[3] {
 				had := max(total, before[0]+before[1]-before[2], most[res.Name][p.At])
@@ -151,11 +152,11 @@ func checkEnds(t *rapid.T, tl tale, r *simulation.Result) {
 		}
 	}
 	for _, c := range r.Resources {
-		if end := c.Series.Points[len(c.Series.Points)-1].Values; end[1] != 0 || end[3] != 0 || end[4] != 0 {
+		if end := c.Series.Point(c.Series.Len() - 1).Values; end[1] != 0 || end[3] != 0 || end[4] != 0 {
 			t.Fatalf("%s ends with %v", c.Name, end)
 		}
 	}
-	if end := r.Hosts.Points[len(r.Hosts.Points)-1].Values; end[0] != 0 || slices.Max(end[2:]) != 0 {
+	if end := r.Hosts.Point(r.Hosts.Len() - 1).Values; end[0] != 0 || slices.Max(end[2:]) != 0 {
 		t.Fatalf("hosts end with %v", end)
 	}
 }

@@ -63,15 +63,25 @@ func (s *simulator) newRecord(jobs *trace.Trace) {
 	}
 }
 
-// resourceUsed tells that a resource's numbers change at this instant.
-func (s *simulator) resourceUsed(r *resource) { r.tally.dirty = true }
+// use counts units that jobs take, or (less than 0) give back.
+func (r *resource) use(units int64) {
+	r.account.InUse += units
+	r.tally.dirty = true
+}
+
+// await counts units for which jobs wait, or (less than 0) wait no more.
+func (r *resource) await(units int64) {
+	r.waiting += units
+	r.tally.dirty = true
+}
 
 // note notes all numbers at the end of an instant.
 func (s *simulator) note() {
 	s.result.Jobs.Note(s.now, s.engine.Waiting(), s.alive)
 	for _, r := range s.resources {
-		values := [5]int64{r.account.Owned, r.borrowed, r.account.Lent(), r.account.InUse, r.waiting}
-		r.tally.note(s.now, values)
+		if r.tally.dirty {
+			r.tally.note(s.now, [5]int64{r.account.Owned, r.borrowed, r.account.Lent(), r.account.InUse, r.waiting})
+		}
 	}
 	if s.hostsDirty {
 		s.hostsDirty = false
@@ -81,9 +91,6 @@ func (s *simulator) note() {
 
 // note takes a resource's numbers from now on.
 func (t *tally) note(now cluster.Time, values [5]int64) {
-	if values == t.values && !t.dirty {
-		return
-	}
 	t.dirty = false
 	t.pass(now)
 	t.values = values

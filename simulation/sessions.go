@@ -13,6 +13,7 @@ func (s *simulator) wantSession() { s.wanted = true }
 
 // session runs a session, and carries out what it decides.
 func (s *simulator) session() {
+	vain := s.isVain()
 	s.wanted, s.tick = false, 0
 	s.result.Sessions++
 	s.listen()
@@ -23,21 +24,33 @@ func (s *simulator) session() {
 		return
 	}
 	s.settle()
+	moved := !vain && s.decide()
+	if !s.elasticFarm || s.due(s.engine.Waiting(), askElastic) {
+		s.explain()
+	}
+	if s.elasticFarm {
+		s.plan(moved)
+	}
+}
+
+// decide has the engine decide, and tells whether anything is another than before.
+func (s *simulator) decide() (moved bool) {
 	var r scheduling.Result
 	if s.engine.Waiting() > 0 {
 		r = s.engine.Decide(s.now)
 	} else {
 		s.engine.Rest(s.now)
 	}
-	moved := s.keepIdle() || len(r.Starts) > 0
+	moved = s.keepIdle() || len(r.Starts) > 0
 	s.follow(r.Starts)
-	moved = s.replaceDemand(r.Demand) || moved
-	if !s.elasticFarm || s.due(s.engine.Waiting(), askElastic) {
-		s.explain()
-	}
-	if s.elasticFarm {
-		s.plan(moved, r.Reservations)
-	}
+	s.promised = r.Reservations
+	return s.replaceDemand(r.Demand) || moved
+}
+
+// isVain tells that the session now would find what the last one did: nothing has happened since, and it was
+// planned for the sake of hosts on which no job counts.
+func (s *simulator) isVain() bool {
+	return s.vain && !s.wanted && !s.unsettled && !s.options.Awake && !s.options.OneByOne
 }
 
 // unsettle notes that something may have become free.
@@ -60,10 +73,8 @@ func (s *simulator) settle() {
 	if !s.elasticFarm {
 		return
 	}
-	for _, p := range s.farm.Providers {
-		if env := s.providers[p.Name]; env != nil {
-			s.unsettled = s.unsettled || env.published()
-		}
+	for _, env := range s.inOrder {
+		s.unsettled = s.unsettled || env.published()
 	}
 	s.engine.Settle(!s.unsettled)
 	s.unsettled, s.sessionAt = false, s.now
@@ -168,7 +179,7 @@ func (s *simulator) replaceDemand(demand []cluster.Demand) (moved bool) {
 // plan finds the next instant at which a session would find something else only since time has passed: the first
 // of those that come in the session's interval which is not before it. The one after a session that moved anything
 // may move more: what is kept for whom depends on what has just been started.
-func (s *simulator) plan(moved bool, promised []scheduling.Reservation) {
+func (s *simulator) plan(moved bool) {
 	var next cluster.Time
 	at := func(t cluster.Time) {
 		if t > s.now && (next == 0 || t < next) {
@@ -183,10 +194,7 @@ func (s *simulator) plan(moved bool, promised []scheduling.Reservation) {
 		if moved || len(s.farm.Thresholds) > 0 {
 			at(soon)
 		}
-		s.planPromises(promised, at)
-		if s.farm.Policy.Order == scheduling.EASY && s.firstComing > 0 {
-			at(max(s.firstComing, soon)) // the promises of jobs on several hosts count on it
-		}
+		s.planPromises(at)
 		for i := range s.offers {
 			at(s.offers[i].BackoffUntil)
 		}
@@ -202,18 +210,31 @@ func (s *simulator) plan(moved bool, promised []scheduling.Reservation) {
 	if next > 0 {
 		s.planFor(next)
 	}
-	for _, p := range s.farm.Providers {
-		if env := s.providers[p.Name]; env != nil && env.asleep {
+	s.planComing(max(s.firstComing, soon))
+	for _, env := range s.inOrder {
+		if env.asleep {
 			s.planUnsettled(env.publishes(s.now))
 		}
 	}
 }
 
+// planComing plans for when a host that is coming may be there, or is overdue: the promises of jobs on several hosts
+// count on it. Where no such job waits, that session is held in vain.
+func (s *simulator) planComing(t cluster.Time) {
+	if s.farm.Policy.Order != scheduling.EASY || s.firstComing == 0 || s.engine.Waiting() == 0 {
+		return
+	}
+	if before := s.tick; before == 0 || s.boundary(t) < before {
+		s.planFor(t)
+		s.vain = s.farm.Rules.Step.Hosts == 0 && !s.engine.WaitsForSeveral()
+	}
+}
+
 // planPromises plans for when promises are due, and for when anything new would come too late for them: what comes
 // before it can come is not asked for. A promise that relies on what may come any moment is always due.
-func (s *simulator) planPromises(promised []scheduling.Reservation, at func(cluster.Time)) {
-	for i := range promised {
-		due := promised[i].At
+func (s *simulator) planPromises(at func(cluster.Time)) {
+	for i := range s.promised {
+		due := s.promised[i].At
 		if due <= s.now.Add(cluster.Second) {
 			at(s.now + 1)
 			return
@@ -227,11 +248,15 @@ func (s *simulator) planPromises(promised []scheduling.Reservation, at func(clus
 
 // planFor plans a session for the first instant in the session's interval that is not before t.
 func (s *simulator) planFor(t cluster.Time) {
-	interval := s.farm.SessionInterval
-	tick := s.began.Add((t.Sub(s.began) + interval - 1) / interval * interval)
-	if s.tick == 0 || tick < s.tick {
-		s.tick = tick
+	if tick := s.boundary(t); s.tick == 0 || tick <= s.tick {
+		s.tick, s.vain = tick, false
 	}
+}
+
+// boundary answers the first instant in the session's interval that is not before t.
+func (s *simulator) boundary(t cluster.Time) cluster.Time {
+	interval := s.farm.SessionInterval
+	return s.began.Add((t.Sub(s.began) + interval - 1) / interval * interval)
 }
 
 // follow carries out the starts of a session.

@@ -26,8 +26,8 @@ type Options struct {
 	// OneByOne has a session after every single event, arrivals first, as many other simulators do, in
 	// place of one after all events of an instant, as clusters do. It is for comparison with them.
 	OneByOne bool
-	// Awake has providers surveyed even where nothing can have changed, and hosts ask whether they may go even where
-	// jobs run on them.
+	// Awake has providers surveyed and sessions held even where nothing can have changed, and hosts ask whether they may
+	// go even where jobs run on them.
 	Awake bool
 }
 
@@ -61,9 +61,11 @@ type simulator struct {
 	began   cluster.Time
 	agenda  agenda
 	stories map[string]*story
+	tellers []*teller // that have nothing to tell
 	books
 	models    map[string]*model.Model
 	providers map[string]*providerEnv
+	inOrder   []*providerEnv // as they are configured
 	hosts     map[string]*host
 	silent    []*elasticHost
 
@@ -75,15 +77,19 @@ type simulator struct {
 	// in a controller, any write counts, whatever it changed.
 	unsettled bool
 	sessionAt cluster.Time
-	tick      cluster.Time
+	// tick is when a session is held though nobody wants one; vain tells that it would find what the last one did,
+	// which promised what is in promised.
+	tick     cluster.Time
+	vain     bool
+	promised []scheduling.Reservation
 	// What sessions do not know yet.
 	catalogChanged, comingChanged bool
 	firstComing                   cluster.Time // when the first host is expected that is coming; 0 for none
 	idleChanges                   uint64
 	asleep                        []*elasticHost // of which the stories are
 
-	newsDue bool
-	unheard []news
+	newsDue        bool
+	unheard, heard []news // the latter is used again
 
 	arrived  int
 	alive    int64 // jobs that run
@@ -150,7 +156,7 @@ func (s *simulator) buildProvider(p Provider) {
 	spec := s.farm.Settings.Providers[i]
 	s.elasticFarm = s.elasticFarm || len(spec.Templates) > 0
 	env := &providerEnv{result: &ProviderResult{Name: p.Name}, reasons: map[string]string{}}
-	s.providers[p.Name] = env
+	s.providers[p.Name], s.inOrder = env, append(s.inOrder, env)
 	m := model.New(spec, uint64(s.farm.Seed), model.World{
 		Now: func() cluster.Time { return s.now }, At: s.at, Began: s.began, Zone: s.zone,
 		Made: s.madeMachine, Dead: s.deadMachine, Changed: env.changed,
@@ -342,7 +348,7 @@ func (s *simulator) spread(n news) {
 func (s *simulator) hear() {
 	s.newsDue = false
 	heard := s.unheard
-	s.unheard = nil
+	s.unheard, s.heard = s.heard[:0], heard
 	for _, n := range heard {
 		if n.host != "" {
 			s.tellStory(n.host, n.message)
@@ -368,7 +374,10 @@ func (s *simulator) tellStory(id string, m workflows.Message) {
 func (s *simulator) finish() *Result {
 	s.report()
 	for _, id := range slices.Sorted(maps.Keys(s.stories)) {
-		s.stories[id].stop()
+		s.stories[id].teller.stop()
+	}
+	for _, t := range s.tellers {
+		t.stop()
 	}
 	return s.close()
 }

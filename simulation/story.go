@@ -9,23 +9,20 @@ import (
 	"xce.internal/elastic/workflows"
 )
 
-// story is a workflow's story on the virtual clock: a coroutine that runs until it waits.
+// story is a workflow's story on the virtual clock, which a teller tells until it waits.
 type story struct {
-	s  *simulator
-	id string
+	s      *simulator
+	id     string
+	live   func(*story)
+	teller *teller
 
 	// mail is what the story was told since it looked last, and inbox what it has still to hear of before. As
 	// in a workflow, mail is read kind by kind, and what operators want goes straight to the inbox.
 	mail, inbox []workflows.Message
-	resume      func() (struct{}, bool)
-	stop        func()
-	yield       func(struct{}) bool
 	// pauses numbers the story's pauses, so that a timer that a message has overtaken wakes nobody. In one it waits for
-	// a message, or is in the midst of a step that ends at a time and may have its effect before.
+	// a message, or is in the midst of a step.
 	pauses uint64
 	waits  bool
-	effect func()
-	ends   cluster.Time
 	// refuses answers at a glance why an operator's wish is not taken up; nil where it is. May be nil.
 	refuses func(workflows.Message) error
 	// told, where set, is called before the story is told something.
@@ -39,26 +36,18 @@ type stopped struct{}
 
 // begin starts a story, and runs it until it waits.
 func (s *simulator) begin(id string, live func(*story)) {
-	st := &story{s: s, id: id}
-	s.stories[id] = st
-	st.resume, st.stop = iter.Pull(func(yield func(struct{}) bool) {
-		st.yield = yield
-		defer func() {
-			if thrown := recover(); thrown != nil && thrown != (stopped{}) {
-				panic(thrown)
-			}
-		}()
-		live(st)
-	})
+	st := &story{s: s, id: id, live: live, teller: s.takeTeller()}
+	s.stories[id], st.teller.story = st, st
 	st.run()
 }
 
 // run lets the story go on until it waits again, or is over.
 func (st *story) run() {
-	if _, more := st.resume(); more {
+	if over, _ := st.teller.resume(); !over {
 		return
 	}
 	delete(st.s.stories, st.id)
+	st.s.tellers = append(st.s.tellers, st.teller)
 	for _, m := range st.inbox {
 		answerWish(m, "it is over")
 	}
@@ -66,8 +55,43 @@ func (st *story) run() {
 
 // pause waits until the story is run again.
 func (st *story) pause() {
-	if !st.yield(struct{}{}) {
+	if !st.teller.yield(false) {
 		panic(stopped{})
+	}
+}
+
+// teller is a coroutine that tells one story after the other: its stack has grown once for all of them. It answers
+// whether the story is over.
+type teller struct {
+	story  *story
+	resume func() (over, more bool)
+	stop   func()
+	yield  func(over bool) bool
+}
+
+// takeTeller answers a teller that has nothing to tell, or a new one.
+func (s *simulator) takeTeller() *teller {
+	if last := len(s.tellers) - 1; last >= 0 {
+		t := s.tellers[last]
+		s.tellers = s.tellers[:last]
+		return t
+	}
+	t := &teller{}
+	t.resume, t.stop = iter.Pull(t.tell)
+	return t
+}
+
+// tell tells stories until it is stopped.
+func (t *teller) tell(yield func(over bool) bool) {
+	defer func() {
+		if thrown := recover(); thrown != nil && thrown != (stopped{}) {
+			panic(thrown)
+		}
+	}()
+	t.yield = yield
+	for more := true; more; more = yield(true) {
+		t.story.live(t.story)
+		t.story = nil
 	}
 }
 
@@ -146,9 +170,7 @@ func (st *story) Receive(until cluster.Time) (workflows.Message, bool) {
 		return workflows.Message{}, false
 	}
 	m := st.inbox[0]
-	if st.inbox = st.inbox[1:]; len(st.inbox) == 0 {
-		st.inbox = nil
-	}
+	st.inbox = slices.Delete(st.inbox, 0, 1)
 	return m, true
 }
 
@@ -171,18 +193,11 @@ func (st *story) wakeInTurn(t cluster.Time, turn uint64) {
 	st.s.agenda.add(event{at: max(t, st.s.now), rank: happening, seq: turn, story: st, pause: st.pauses})
 }
 
-// goOn ends a pause, or has the step in the midst of which the story is have its effect.
+// goOn ends a pause.
 func (st *story) goOn(pause uint64) {
-	if pause != st.pauses {
-		return
+	if pause == st.pauses {
+		st.run()
 	}
-	if effect := st.effect; effect != nil {
-		st.effect = nil
-		effect()
-		st.wakeAt(st.ends)
-		return
-	}
-	st.run()
 }
 
 // Full implements workflows.Env: a story on this clock has no history that could grow long.
@@ -205,15 +220,19 @@ func (st *story) step(takes cluster.Duration, effect, before func()) {
 		return
 	case past && half < st.s.now:
 		before()
-		st.pauses++
-		st.wakeAt(end)
 	case takes <= 0:
 		effect()
 		return
 	default:
-		st.pauses++
-		st.effect, st.ends = effect, end
-		st.wakeAt(half)
+		st.pauseUntil(half)
+		effect()
 	}
+	st.pauseUntil(end)
+}
+
+// pauseUntil pauses until a time, whatever the story is told.
+func (st *story) pauseUntil(t cluster.Time) {
+	st.pauses++
+	st.wakeAt(t)
 	st.pause()
 }

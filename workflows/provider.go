@@ -166,13 +166,12 @@ func (p *Provider) recall(env ProviderEnv, open []cluster.Loan, recalls []activi
 // reconcile compares what the provider lists with the open loans. A loan that
 // differs is told to look for itself; what no open loan stands for is a stray.
 func (p *Provider) reconcile(env ProviderEnv, open []cluster.Loan, holdings []activities.Holding) {
-	held := slices.DeleteFunc(slices.Clone(open), func(l cluster.Loan) bool { return l.State == cluster.LoanRequested || l.Held() == 0 })
-	if len(holdings) == 0 && len(held) >= emptyListDoubt {
-		p.Trouble = fmt.Sprintf("list: it shows nothing while we hold %d loans; not believed", len(held))
+	if held := countHeld(open); len(holdings) == 0 && held >= emptyListDoubt {
+		p.Trouble = fmt.Sprintf("list: it shows nothing while we hold %d loans; not believed", held)
 		return
 	}
-	for _, l := range held {
-		if units := listed(holdings, l.ID); units != l.Held() {
+	for i := range open {
+		if l := &open[i]; isHeld(l) && listed(holdings, l.ID) != l.Held() {
 			env.TellLoan(l.ID, Message{Check: true})
 		}
 	}
@@ -180,6 +179,18 @@ func (p *Provider) reconcile(env ProviderEnv, open []cluster.Loan, holdings []ac
 		return slices.ContainsFunc(open, func(l cluster.Loan) bool { return l.ID == h.Request }) ||
 			slices.ContainsFunc(p.Starting, func(s Starting) bool { return s.ID == h.Request })
 	}))
+}
+
+// isHeld tells that the lender has granted something of a loan and has not got all of it back.
+func isHeld(l *cluster.Loan) bool { return l.State != cluster.LoanRequested && l.Held() > 0 }
+
+func countHeld(open []cluster.Loan) (n int) {
+	for i := range open {
+		if isHeld(&open[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 func listed(holdings []activities.Holding, request string) int64 {

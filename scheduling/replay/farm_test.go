@@ -82,7 +82,7 @@ func (p *played) play(b *testing.B, in scheduling.Input, session func(*schedulin
 	e := scheduling.New(in)
 	likes := make([]*scheduling.Like, len(p.shapes))
 	for i := range likes {
-		likes[i] = e.Like(p.shapes[i])
+		likes[i] = e.Like(&p.shapes[i].JobSpec, p.shapes[i].TimeLimit)
 	}
 	running := replay.Completions{}
 	arrived, started := 0, 0

@@ -242,7 +242,7 @@ func (k *kept) submitLike(job cluster.Job) {
 		k.likes = map[string]*scheduling.Like{}
 	}
 	if k.likes[key] == nil {
-		k.likes[key] = k.engine.Like(job)
+		k.likes[key] = k.engine.Like(&job.JobSpec, job.TimeLimit)
 	}
 	k.engine.SubmitLike(k.likes[key], id, submitted)
 }

@@ -71,6 +71,7 @@ type request struct {
 	decided cluster.Time
 	// Of hosts.
 	machine   Machine
+	instances []providers.Instance // the machine
 	returning bool
 	reclaimed cluster.Time // when the provider takes it; 0 for not announced
 	// Of loans.
@@ -246,6 +247,7 @@ func (m *Model) make(r *request) {
 	t, now := m.Templates[m.template(r.Template)], m.world.Now()
 	m.machines++
 	r.machine = Machine{Instance: providers.Instance{ID: m.Name + "-i-" + strconv.Itoa(m.machines)}, Request: r.RequestID, Template: r.Template}
+	r.instances = []providers.Instance{r.machine.Instance}
 	joins := now.Add(t.Boot.drawn(m.chance, m.Name, "boot", r.RequestID))
 	if m.chance.percent(t.NeverJoins, m.Name, "never joins", r.RequestID) {
 		joins = 0

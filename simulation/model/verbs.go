@@ -95,15 +95,8 @@ func (m *Model) Request(_ context.Context, in providers.RequestIn) (providers.Re
 		if r.granted < in.Units {
 			outcome.Status = providers.StatusPartial
 		}
-		return providers.RequestOut{RequestID: in.RequestID, Granted: r.granted, Instances: r.instances()}, outcome
+		return providers.RequestOut{RequestID: in.RequestID, Granted: r.granted, Instances: r.instances}, outcome
 	})
-}
-
-func (r *request) instances() []providers.Instance {
-	if r.Template == "" {
-		return nil
-	}
-	return []providers.Instance{r.machine.Instance}
 }
 
 // standing says how a request stands.
@@ -128,7 +121,7 @@ func (m *Model) Status(_ context.Context, in providers.StatusIn) (providers.Stat
 		state := providers.RequestState{RequestID: id, Status: providers.StateUnknown}
 		if r := m.requests[id]; r != nil {
 			outcome := m.standing(r)
-			state = providers.RequestState{RequestID: id, Status: r.state, Granted: r.granted, Instances: r.instances()}
+			state = providers.RequestState{RequestID: id, Status: r.state, Granted: r.granted, Instances: r.instances}
 			if outcome.Status == providers.StatusRefused {
 				state = providers.RequestState{RequestID: id, Status: providers.StateRefused, Reason: outcome.Reason, Message: outcome.Message, RetryAfter: outcome.RetryAfter}
 			}
@@ -191,7 +184,7 @@ func (m *Model) List(context.Context) (providers.ListOut, providers.Outcome) {
 		out := providers.ListOut{Grants: make([]providers.Grant, 0, len(m.given))}
 		for _, r := range m.given {
 			out.Grants = append(out.Grants, providers.Grant{
-				RequestID: r.RequestID, Resource: r.Resource, Template: r.Template, Units: r.held, Instances: r.instances(),
+				RequestID: r.RequestID, Resource: r.Resource, Template: r.Template, Units: r.held, Instances: r.instances,
 			})
 		}
 		return out, ok

@@ -85,8 +85,8 @@ func list(numbers []int64) string {
 func tickOf(s *series.Series) int64 {
 	for _, tick := range []int64{int64(cluster.Hour), int64(cluster.Minute), int64(cluster.Second)} {
 		whole := int64(s.End)%tick == 0
-		for i := 0; whole && i < len(s.Points); i++ {
-			whole = int64(s.Points[i].At)%tick == 0
+		for i := 0; whole && i < s.Len(); i++ {
+			whole = int64(s.Point(i).At)%tick == 0
 		}
 		if whole {
 			return tick
@@ -97,13 +97,13 @@ func tickOf(s *series.Series) int64 {
 
 // timeChart answers a chart over the time without its lines; none if there is nothing to draw.
 func timeChart(id, title, y string, s *series.Series) (*chart, bool) {
-	if s == nil || len(s.Points) == 0 {
+	if s == nil || s.Len() == 0 {
 		return nil, false
 	}
 	tick := tickOf(s)
 	c := &chart{
 		ID: id, Title: title, Kind: "time", X: "time (UTC)", Y: y, Unit: "time", Divide: 1, Tick: tick, End: int64(s.End) / tick,
-		At: steps(len(s.Points), func(i int) int64 { return int64(s.Points[i].At) / tick }),
+		At: steps(s.Len(), func(i int) int64 { return int64(s.Point(i).At) / tick }),
 	}
 	if s.Width > 0 {
 		c.Note = fmt.Sprintf("Each point is the mean of %s; sums and extremes in the tables are exact.", short(s.Width))
@@ -114,14 +114,14 @@ func timeChart(id, title, y string, s *series.Series) (*chart, bool) {
 // line adds a line whose values are computed from those of each point.
 func (c *chart) line(name string, look int, stack bool, s *series.Series, value func(v []int64) int64) {
 	largest, sum := int64(0), int64(0)
-	y := steps(len(s.Points), func(i int) int64 {
-		v := value(s.Points[i].Values)
+	y := steps(s.Len(), func(i int) int64 {
+		v := value(s.Point(i).Values)
 		largest = max(largest, v)
-		sum += v * int64(next(s, i).Sub(s.Points[i].At))
+		sum += v * int64(next(s, i).Sub(s.Point(i).At))
 		return v
 	})
 	c.Lines = append(c.Lines, chartLine{Name: name, Look: look, Stack: stack, Y: y})
-	mean := fixed(ratio(sum, 10, max(1, int64(s.End.Sub(s.Points[0].At)))), 1)
+	mean := fixed(ratio(sum, 10, max(1, int64(s.End.Sub(s.Point(0).At)))), 1)
 	c.rows = append(c.rows, []string{c.Title, name, mean, number(largest)})
 }
 
@@ -134,8 +134,8 @@ func (c *chart) below(name, axis string, s *series.Series, value func(v []int64)
 
 // next is when a point ends.
 func next(s *series.Series, i int) cluster.Time {
-	if i+1 < len(s.Points) {
-		return s.Points[i+1].At
+	if i+1 < s.Len() {
+		return s.Point(i + 1).At
 	}
 	return s.End
 }

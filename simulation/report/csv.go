@@ -119,7 +119,8 @@ func resourceRows(r *simulation.Result, put func(...string)) {
 		if res.Series == nil {
 			continue
 		}
-		for _, p := range res.Series.Points {
+		for i := range res.Series.Len() {
+			p := res.Series.Point(i)
 			v := p.Values
 			put(res.Name, p.At.String(), number(int64(p.At)), number(v[0]+v[1]-v[2]), number(v[0]), number(v[1]), number(v[2]), number(v[3]), number(v[4]))
 		}
@@ -130,7 +131,8 @@ func seriesRows(s *series.Series, put func(...string)) {
 	if s == nil {
 		return
 	}
-	for _, p := range s.Points {
+	for i := range s.Len() {
+		p := s.Point(i)
 		cells := []string{p.At.String(), number(int64(p.At))}
 		for _, v := range p.Values {
 			cells = append(cells, number(v))

@@ -182,10 +182,11 @@ func TestChartsHaveAllPointsAndNames(t *testing.T) {
 	}
 	jobs := drawn["jobs"]
 	at, waiting := unpack(t, jobs.At), unpack(t, jobs.Lines[1].Y)
-	if len(at) != len(r.Jobs.Points) || len(waiting) != len(at) {
-		t.Fatalf("%d times and %d values, want %d", len(at), len(waiting), len(r.Jobs.Points))
+	if len(at) != r.Jobs.Len() || len(waiting) != len(at) {
+		t.Fatalf("%d times and %d values, want %d", len(at), len(waiting), r.Jobs.Len())
 	}
-	for i, p := range r.Jobs.Points {
+	for i := range r.Jobs.Len() {
+		p := r.Jobs.Point(i)
 		if at[i]*jobs.Tick != int64(p.At) || waiting[i] != p.Values[0] {
 			t.Fatalf("point %d is %d at %d, want %d at %d", i, waiting[i], at[i]*jobs.Tick, p.Values[0], p.At)
 		}
@@ -265,8 +266,8 @@ func TestTheScriptDrawsInABrowser(t *testing.T) {
 		t.Skip("there is no browser, or no time for one")
 	}
 	r := sample(120_000, 1)
-	if len(r.Hosts.Points) < 50_000 {
-		t.Fatalf("there are %d points only", len(r.Hosts.Points))
+	if r.Hosts.Len() < 50_000 {
+		t.Fatalf("there are %d points only", r.Hosts.Len())
 	}
 	path := filepath.Join(t.TempDir(), "report.html")
 	file, err := Into(filepath.Dir(path))("report.html")

@@ -24,7 +24,7 @@ func jobsOf(r *simulation.Result) []trace.Job {
 
 // horizon is until when is known what happened.
 func horizon(r *simulation.Result) cluster.Time {
-	if r.Jobs != nil && len(r.Jobs.Points) > 0 {
+	if r.Jobs != nil && r.Jobs.Len() > 0 {
 		return r.Jobs.End
 	}
 	return r.Ended

@@ -168,13 +168,14 @@ func saveSeries(s *series.Series) *savedSeries {
 	}
 	saved := &savedSeries{
 		Columns: s.Columns, Integral: s.Integral, Max: s.Max, End: int64(s.End), Width: int64(s.Width),
-		At: make([]int64, len(s.Points)), Values: map[int][]int64{},
+		At: make([]int64, s.Len()), Values: map[int][]int64{},
 	}
 	for c := range s.Columns {
-		saved.Values[c] = make([]int64, len(s.Points))
+		saved.Values[c] = make([]int64, s.Len())
 	}
 	at, last := int64(0), make([]int64, len(s.Columns))
-	for i, p := range s.Points {
+	for i := range s.Len() {
+		p := s.Point(i)
 		saved.At[i], at = int64(p.At)-at, int64(p.At)
 		for c, v := range p.Values {
 			saved.Values[c][i], last[c] = v-last[c], v
@@ -192,16 +193,12 @@ func (saved *savedSeries) series() *series.Series {
 	s.Integral, s.Max = saved.Integral, saved.Max
 	s.End, s.Width = cluster.Time(saved.End), cluster.Duration(saved.Width)
 	at, last := int64(0), make([]int64, len(saved.Columns))
-	room := make([]int64, len(saved.At)*len(saved.Columns))
 	for i, step := range saved.At {
 		at += step
-		values := room[:len(last):len(last)]
-		room = room[len(last):]
 		for c := range last {
 			last[c] += saved.Values[c][i]
-			values[c] = last[c]
 		}
-		s.Points = append(s.Points, series.Point{At: cluster.Time(at), Values: values})
+		s.Append(cluster.Time(at), last...)
 	}
 	return s
 }

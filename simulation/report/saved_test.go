@@ -48,7 +48,12 @@ func plainSeries(s *series.Series) *series.Series {
 	if s == nil {
 		return nil
 	}
-	return &series.Series{Columns: s.Columns, Points: s.Points, Integral: s.Integral, Max: s.Max, End: s.End, Width: s.Width}
+	plain := &series.Series{Columns: s.Columns, Integral: s.Integral, Max: s.Max, End: s.End, Width: s.Width}
+	for i := range s.Len() {
+		p := s.Point(i)
+		plain.Append(p.At, p.Values...)
+	}
+	return plain
 }
 
 func TestASavedRunIsReadAgainAsItWas(t *testing.T) {

@@ -79,7 +79,7 @@ func spendingChart(r *simulation.Result, names []string, columns [][]int64, widt
 		for c := range columns {
 			values[c] = columns[c][i]
 		}
-		s.Points = append(s.Points, series.Point{At: at, Values: values})
+		s.Append(at, values...)
 	}
 	c, has := timeChart("cost", "Money spent", "currency units", s)
 	if !has || len(names) == 0 {

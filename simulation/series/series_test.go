@@ -35,8 +35,8 @@ func TestSumsAndExtremesAreExactHoweverFewPointsAreKept(t *testing.T) {
 				t.Fatalf("column %d: integral %d, want %d; most %d, want %d", c, s.Integral[c], integral[c], s.Max[c], most[c])
 			}
 		}
-		if len(s.Points) > s.most || s.End != now {
-			t.Fatalf("%d points until %d", len(s.Points), s.End)
+		if s.Len() > s.most || s.End != now {
+			t.Fatalf("%d points until %d", s.Len(), s.End)
 		}
 		checkArea(t, s, began, integral[0])
 	})
@@ -45,12 +45,13 @@ func TestSumsAndExtremesAreExactHoweverFewPointsAreKept(t *testing.T) {
 // checkArea checks that the points have about the area of the changes: each is rounded by half.
 func checkArea(t *rapid.T, s *Series, began cluster.Time, want int64) {
 	var area int64
-	for i, p := range s.Points {
+	for i := range s.Len() {
+		p := s.Point(i)
 		end := s.End
-		if i+1 < len(s.Points) {
-			end = s.Points[i+1].At
+		if i+1 < s.Len() {
+			end = s.Point(i + 1).At
 		}
-		if p.At < began || i > 0 && p.At <= s.Points[i-1].At && s.Width == 0 {
+		if p.At < began || i > 0 && p.At <= s.Point(i-1).At && s.Width == 0 {
 			t.Fatalf("point %d is at %d", i, p.At)
 		}
 		area += p.Values[0] * int64(end.Sub(p.At))
