@@ -84,6 +84,7 @@ func expectClean(t *testing.T, report Report, out string, skipped ...string) {
 }
 
 func TestExampleOfTheManual(t *testing.T) {
+	t.Parallel()
 	spec, records := lender(t, example(t), "4")
 	report, out := runCheck(t, spec)
 	expectClean(t, report, out, "two requests at once", "a request for more than the headroom", "observe")
@@ -91,6 +92,7 @@ func TestExampleOfTheManual(t *testing.T) {
 }
 
 func TestExampleWithOneToken(t *testing.T) {
+	t.Parallel()
 	spec, records := lender(t, example(t), "1")
 	report, out := runCheck(t, spec)
 	if report.Failed() || slices.Contains(verdicts(report, Skipped), "a request for more than the headroom") {
@@ -113,6 +115,7 @@ func expectNothingLent(t *testing.T, records string) {
 }
 
 func TestPool(t *testing.T) {
+	t.Parallel()
 	pool := build(t, "pool")
 	counts := filepath.Join(t.TempDir(), "counts.json")
 	if err := os.WriteFile(counts, []byte(`{"vcs":{"in_use":3}}`), 0o644); err != nil {
@@ -129,6 +132,7 @@ func TestPool(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			file := filepath.Join(t.TempDir(), "pool.json")
 			made := exec.Command(pool, "init", "--file", file, "--resource", "vcs=8", "--resource", "xcelium=1")
 			if text, err := made.CombinedOutput(); err != nil {
@@ -157,6 +161,7 @@ func build(t *testing.T, name string) string {
 
 // TestFindsFaults spoils one thing of the good example at a time.
 func TestFindsFaults(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, old, spoiled string
 		verdict            Verdict
@@ -189,6 +194,7 @@ func TestFindsFaults(t *testing.T) {
 	good := example(t)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			if strings.Count(good, test.old) != 1 {
 				t.Fatalf("the example has %q %d times", test.old, strings.Count(good, test.old))
 			}
@@ -217,6 +223,7 @@ func TestFindsFaults(t *testing.T) {
 
 // TestCancelled: when the check is cancelled while it holds a token, the token goes back all the same.
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	script := strings.Replace(example(t), "comma=\n", "comma=\n  [ \"$free\" = \"$capacity\" ] || { : >\"$file.held\"; sleep 1; }\n", 1)
 	spec, records := lender(t, script, "4")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -245,6 +252,7 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestNothingToLend(t *testing.T) {
+	t.Parallel()
 	spec, _ := lender(t, example(t), "0")
 	report, out := runCheck(t, spec)
 	if report.Failed() || len(verdicts(report, Warning)) == 0 {
@@ -253,6 +261,7 @@ func TestNothingToLend(t *testing.T) {
 }
 
 func TestNoSuchScript(t *testing.T) {
+	t.Parallel()
 	if _, err := Run(t.Context(), providers.Spec{Name: "x", Script: filepath.Join(t.TempDir(), "x")}, new(bytes.Buffer)); err == nil {
 		t.Error("a missing script was checked")
 	}
@@ -260,6 +269,7 @@ func TestNoSuchScript(t *testing.T) {
 
 // TestReport: a fault says what was expected, the exact answer, and how to mend it, in text and in JSON.
 func TestReport(t *testing.T) {
+	t.Parallel()
 	spec, _ := lender(t, "#!/bin/sh\nprintf '{\"contract\":1}\\033[31m\\n'\n", "1")
 	report, out := runCheck(t, spec)
 	for _, want := range []string{"WRONG    describe", "expected:", "found:", `"{\"contract\":1}\x1b[31m"`, "mend:"} {

@@ -44,6 +44,7 @@ const (
 )
 
 func TestMakerOfHosts(t *testing.T) {
+	t.Parallel()
 	spec, records := lender(t, maker(t), "4")
 	report, out := runCheck(t, spec)
 	expectClean(t, report, out, hostsInParts, hostsBeyond, "observe")
@@ -52,6 +53,7 @@ func TestMakerOfHosts(t *testing.T) {
 
 // TestFindsFaultsOfHosts spoils one thing of the good maker at a time.
 func TestFindsFaultsOfHosts(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, old, spoiled string
 		verdict            Verdict
@@ -70,6 +72,7 @@ func TestFindsFaultsOfHosts(t *testing.T) {
 	good := maker(t)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			spec, _ := lender(t, replace(t, good, test.old, test.spoiled), "4")
 			report, out := runCheck(t, spec)
 			if !slices.Contains(verdicts(report, test.verdict), test.row) {
@@ -80,6 +83,7 @@ func TestFindsFaultsOfHosts(t *testing.T) {
 }
 
 func TestBothKinds(t *testing.T) {
+	t.Parallel()
 	script := replace(t, example(t), `"kinds":["tokens"],`, `"kinds":["tokens","hosts"],"templates":[{"template":"small","cpus":1,"memory_mb":1,"headroom":0,"price":0,"minimum_hold_s":0,"billing_step_s":0}],`)
 	spec, records := lender(t, script, "4")
 	report, out := runCheck(t, spec)
@@ -90,6 +94,7 @@ func TestBothKinds(t *testing.T) {
 }
 
 func TestLocal(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("hosts on this machine need Linux")
 	}
@@ -107,6 +112,7 @@ func TestLocal(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			folder := filepath.Join(t.TempDir(), "farm")
 			run := func(args ...string) {
 				if text, err := exec.Command(local, args...).CombinedOutput(); err != nil {
