@@ -37,25 +37,30 @@ func Arrange(rows []cluster.ElasticHost, templates []cluster.Template, v View) [
 	for i := range v.Hosts {
 		known[v.Hosts[i].Name] = &v.Hosts[i]
 	}
-	var first, steps []Step
+	var steps []Step
 	heirs := heirs(rows)
+	waits := map[string]bool{} // since another still has its address
+	for name, heir := range heirs {
+		waits[heir] = waits[heir] || known[name] != nil
+	}
 	for _, row := range rows {
 		h := known[row.Name]
 		heir, moved := heirs[row.Name]
 		switch step, needed := arrangeHost(row, h); {
+		case h == nil && (moved || waits[row.Name]): // not before the other is out
 		case moved && row.State != cluster.HostLeaving:
-			if h != nil && !h.Drained {
-				first = append(first, Step{Do: DoDrain, Host: row.Name, Why: "its address is now that of " + heir})
+			if !h.Drained {
+				steps = append(steps, Step{Do: DoDrain, Host: row.Name, Why: "its address is now that of " + heir})
 			}
 		case needed:
 			steps = append(steps, step)
 		}
 	}
-	return slices.Concat(first, steps, placeholders(templates, v))
+	return append(steps, placeholders(templates, v)...)
 }
 
-// heirs answers, by the names of hosts whose address was given to a later one, the name of that: the machine at the
-// address is the later one's, and would be sent the jobs of both.
+// heirs answers, by the names of hosts whose address was given to a later one, the name of that. The machine at the
+// address is the later one's, and would be sent what is for both, the end of a job too: so one of them is to be known.
 func heirs(rows []cluster.ElasticHost) map[string]string {
 	at, heirs := map[string]cluster.ElasticHost{}, map[string]string{}
 	for _, row := range rows {

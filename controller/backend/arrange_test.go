@@ -228,7 +228,7 @@ func careful(t *rapid.T, s *site, states map[string]cluster.HostState, step Step
 }
 
 // Jobs for a host whose address is another's by now would be sent to that one.
-func TestAHostWhoseAddressIsAnothersTakesNoJobs(t *testing.T) {
+func TestAHostTakesNoJobsAndTheNextIsNotKnownWhileItHasItsAddress(t *testing.T) {
 	row := func(name string, state cluster.HostState, intended cluster.Time) cluster.ElasticHost {
 		r := cluster.ElasticHost{Name: name, Address: "10.0.0.7", State: state, Intended: intended, Drain: &cluster.Drain{}}
 		return r
@@ -237,6 +237,7 @@ func TestAHostWhoseAddressIsAnothersTakesNoJobs(t *testing.T) {
 	alone.Address = "10.0.0.8"
 	ready := Host{Name: "h9", State: HostReady, Removable: true}
 	drained := Host{Name: "h9", State: HostClosed, Drained: true, Removable: true}
+	elsewhere := Host{Name: "n1", State: HostReady}
 	leaving := old
 	leaving.State = cluster.HostLeaving
 	for name, c := range map[string]struct {
@@ -244,10 +245,11 @@ func TestAHostWhoseAddressIsAnothersTakesNoJobs(t *testing.T) {
 		host Host
 		want string
 	}{
-		"it takes jobs":    {[]cluster.ElasticHost{next, old}, ready, "drain h9, declare h10"},
-		"it comes first":   {[]cluster.ElasticHost{old, next}, ready, "drain h9, declare h10"},
-		"it is drained":    {[]cluster.ElasticHost{old, next}, drained, "declare h10"},
-		"it leaves":        {[]cluster.ElasticHost{leaving, next}, drained, "remove h9, declare h10"},
+		"it takes jobs":    {[]cluster.ElasticHost{next, old}, ready, "drain h9"},
+		"it comes first":   {[]cluster.ElasticHost{old, next}, ready, "drain h9"},
+		"it is drained":    {[]cluster.ElasticHost{old, next}, drained, ""},
+		"it leaves":        {[]cluster.ElasticHost{leaving, next}, drained, "remove h9"},
+		"it is out":        {[]cluster.ElasticHost{old, next}, elsewhere, "declare h10"},
 		"there is no heir": {[]cluster.ElasticHost{old}, drained, "open h9"},
 		"another is there": {[]cluster.ElasticHost{old, alone}, ready, "declare h11"},
 	} {

@@ -24,8 +24,10 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net/netip"
 	"os"
 	"slices"
@@ -78,8 +80,8 @@ func nodes() (farm.Hosts, error) {
 		addresses = anyAddress
 	}
 	prefix, err := netip.ParsePrefix(addresses)
-	if err == nil && !prefix.Addr().IsLoopback() {
-		err = errors.New("they are not of this machine alone")
+	if err == nil && !(prefix.Addr().Is4() && prefix.Addr().IsLoopback() && prefix.Bits() < 32) {
+		err = errors.New("they are not several of this machine alone")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("XCE_SLURMHOST_ADDRESSES=%q: %w: give a range such as %s", addresses, err, anyAddress)
@@ -89,7 +91,8 @@ func nodes() (farm.Hosts, error) {
 }
 
 // Place implements farm.Hosts. A node's name is the last part of its request's id; two hosts can have neither
-// one name nor one address.
+// one name nor one address. Where to look for an address follows from the request's id, so that the one of a host that
+// has died is not given away at once: Slurm would send what is for that one to the new one.
 func (n node) Place(h *farm.Host, others []farm.Host) error {
 	name := h.RequestID[strings.LastIndexByte(h.RequestID, '/')+1:]
 	if !cluster.ValidName(name) {
@@ -98,13 +101,26 @@ func (n node) Place(h *farm.Host, others []farm.Host) error {
 	if slices.ContainsFunc(others, func(o farm.Host) bool { return o.Name == name }) {
 		return dialogue.Refusef("there is a node %s already: let the last part of the request id be another", name)
 	}
-	for address := n.addresses.Addr().Next(); n.addresses.Contains(address); address = address.Next() {
-		if !slices.ContainsFunc(others, func(o farm.Host) bool { return o.Address == address.String() }) {
-			h.Name, h.Address = name, address.String()
+	id := fnv.New32a()
+	_, _ = id.Write([]byte(h.RequestID))
+	for room, tried := n.room(), uint32(0); tried < room; tried++ {
+		address := n.address((id.Sum32()%room + tried) % room)
+		if !slices.ContainsFunc(others, func(o farm.Host) bool { return o.Address == address }) {
+			h.Name, h.Address = name, address
 			return nil
 		}
 	}
 	return fmt.Errorf("the addresses %s are all in use: give more in XCE_SLURMHOST_ADDRESSES", n.addresses)
+}
+
+// room is how many addresses there are; the first of the range is none.
+func (n node) room() uint32 { return 1<<(32-n.addresses.Bits()) - 1 }
+
+func (n node) address(i uint32) string {
+	network := n.addresses.Addr().As4()
+	var address [4]byte
+	binary.BigEndian.PutUint32(address[:], binary.BigEndian.Uint32(network[:])+1+i)
+	return netip.AddrFrom4(address).String()
 }
 
 // Arguments implements farm.Hosts.

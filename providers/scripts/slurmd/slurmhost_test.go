@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -141,7 +142,7 @@ func TestHostRunsJobsFromRequestToReturn(t *testing.T) {
 	c := slurmtest.New(t, slurmtest.Options{})
 	f := newFixture(t, c.Conf(), "--latency", "100ms")
 	one, two := f.request(t, "host/big-7"), f.request(t, "host/big-8")
-	if one.Name != "big-7" || one.Address != "127.0.64.1" || two.Address != "127.0.64.2" {
+	if one.Name != "big-7" || one.Address == "" || two.Address == "" || one.Address == two.Address {
 		t.Fatalf("%+v, %+v", one, two)
 	}
 	time.Sleep(500 * time.Millisecond)
@@ -278,12 +279,23 @@ func TestContract(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	n := node{program: "slurmhost", conf: "/c", addresses: netip.MustParsePrefix("127.0.64.0/30")}
 	var others []farm.Host
-	for i, want := range []string{"127.0.64.1", "127.0.64.2", "127.0.64.3", ""} {
+	given := map[string]bool{}
+	for i := range 4 {
 		h := farm.Host{RequestID: "host/big-" + strconv.Itoa(i)}
-		if err := n.Place(&h, others); (err != nil) != (want == "") || h.Address != want {
-			t.Errorf("%+v, %v, want %q", h, err, want)
+		err := n.Place(&h, others)
+		if full := i == 3; (err != nil) != full || given[h.Address] || !full && !n.addresses.Contains(netip.MustParseAddr(h.Address)) {
+			t.Errorf("%+v, %v", h, err)
 		}
+		given[h.Address] = true
 		others = append(others, h)
+	}
+	if given["127.0.64.0"] {
+		t.Error("the address of the network is given")
+	}
+	wide, dead, next := n, farm.Host{RequestID: "host/big-1"}, farm.Host{RequestID: "host/big-2"}
+	wide.addresses = netip.MustParsePrefix(anyAddress)
+	if err := errors.Join(wide.Place(&dead, nil), wide.Place(&next, nil)); err != nil || dead.Address == next.Address {
+		t.Errorf("the address of a host that is gone is given to the next: %+v, %+v, %v", dead, next, err)
 	}
 	others = others[:2]
 	for id, want := range map[string]string{"host/": "names no node", "a b": "names no node", "other/big-0": "already"} {
