@@ -286,14 +286,19 @@ func (e *Engine) giveBack(r *run) {
 // Session is one session at `now`. What it starts runs in the engine from then on.
 func (e *Engine) Session(now cluster.Time) Result { return e.session(now, true) }
 
-// Decide is Session without words: it leaves out why jobs wait, and what is kept for
-// them, for callers that hold many sessions and ask for that seldom. See Causes and
-// Explain. Beside its starts and demand, the answer holds until the next session only.
+// Decide is Session without words: it leaves out why jobs wait, what is kept for them and
+// what lies idle, for callers that hold many sessions and ask for that seldom. See Causes
+// and Explain, IdleClock and IdleSince. Beside its demand, the answer holds until the next
+// session only.
 func (e *Engine) Decide(now cluster.Time) Result { return e.session(now, false) }
 
 func (e *Engine) session(now cluster.Time, words bool) Result {
 	s := e.place(now, words)
-	s.kept = true
+	s.kept = words
+	if e.waiting == 0 && !words {
+		e.rest(now)
+		return Result{Starts: s.started()}
+	}
 	s.placeVirtual()
 	return s.finish()
 }

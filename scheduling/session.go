@@ -58,11 +58,9 @@ type session struct {
 	needed   []bool // by host
 	rows     []reservationRow
 	// What Decide answers is in memory that is used again.
-	clocks     map[string]cluster.IdleClock
-	idleSupply []cluster.IdleSupply
-	reserves   []Reservation
-	heldBack   []heldJob
-	halves     halves
+	reserves []Reservation
+	heldBack []heldJob
+	halves   halves
 }
 
 // begin makes ready for a session.
