@@ -168,27 +168,28 @@ func (e *Engine) occupy(h int32, need []int64, by int64) {
 // Submit queues a job.
 func (e *Engine) Submit(job cluster.Job) { e.submit(&job) }
 
-// submit queues a job, and answers the class with which it waits: nil where it may not
-// start yet.
-func (e *Engine) submit(job *cluster.Job) *class {
-	if len(job.After) > 0 || job.NotBefore > 0 {
+// submit queues a job, which may have to be held back.
+func (e *Engine) submit(job *cluster.Job) {
+	if mayNotStart(job) {
 		e.held = append(e.held, *job)
 		e.waiting += max(job.Array-job.Begun, 1)
-		return nil
+		return
 	}
-	return e.enqueue(job)
+	e.enqueue(job)
 }
 
-// enqueue puts a job into the queue of its class, which it answers. One that has a
-// reservation is a class of its own.
-func (e *Engine) enqueue(job *cluster.Job) *class {
+// mayNotStart tells whether a job has an earliest start, or others that must end before it.
+func mayNotStart(job *cluster.Job) bool { return len(job.After) > 0 || job.NotBefore > 0 }
+
+// enqueue puts a job into the queue of its class. One that has a reservation is a class
+// of its own.
+func (e *Engine) enqueue(job *cluster.Job) {
 	c := e.classOf(job)
 	if promises := e.standing(job, c); len(promises) > 0 {
 		c = c.split()
 		c.promises = promises
 	}
 	e.join(c, entryOf(job))
-	return c
 }
 
 // join lets a job wait in a class.

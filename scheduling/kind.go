@@ -120,7 +120,6 @@ type kinds struct {
 	index map[string]int32
 	// version numbers the changes of what sizes there are.
 	version uint64
-	found   []int32 // reused
 }
 
 // of counts a host, and answers its kind, by number.
@@ -175,22 +174,18 @@ func (ks *kinds) find(size []int64, features []string) int32 {
 
 // open answers the kinds on which the constraint holds and that have hosts that
 // are large enough, those first that have least of what the need does not ask for: a job
-// that needs no gpu leaves hosts with gpus to others. Where they are those before, it answers these.
-func (ks *kinds) open(constraint cluster.Constraint, need []int64, before []int32) []int32 {
-	open := ks.found[:0]
+// that needs no gpu leaves hosts with gpus to others. It answers them in given memory.
+func (ks *kinds) open(constraint cluster.Constraint, need []int64, into []int32) []int32 {
+	open := into[:0]
 	for i := range ks.all {
 		if ks.all[i].takes(need) && constraint.Holds(func(f string) bool { return ks.all[i].features[f] }) {
 			open = append(open, int32(i))
 		}
 	}
-	ks.found = open
 	if len(open) > 1 {
 		ks.sort(open, need)
 	}
-	if slices.Equal(open, before) {
-		return before
-	}
-	return slices.Clone(open)
+	return open
 }
 
 // sort orders kinds by what they have that is not asked for.

@@ -209,7 +209,10 @@ func (e *Engine) forgetClasses() {
 	for i := range e.running.all {
 		used[e.running.all[i].footprint] = true
 	}
-	maps.DeleteFunc(e.footprints, func(_ string, f *footprint) bool { return !used[f] })
+	maps.DeleteFunc(e.footprints, func(_ string, f *footprint) bool {
+		f.forgotten = !used[f]
+		return f.forgotten
+	})
 }
 
 // alive answers which of the jobs that others wait for wait or run.

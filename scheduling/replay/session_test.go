@@ -257,14 +257,14 @@ func drawJob(t *rapid.T, id int64, in scheduling.Input) cluster.Job {
 
 // submitLike submits a job as one like an earlier one.
 func (k *kept) submitLike(job cluster.Job) {
-	id, submitted := job.ID, job.Submitted
-	job.ID, job.Submitted = 0, 0
+	id, submitted, limit := job.ID, job.Submitted, job.TimeLimit
+	job.ID, job.Submitted, job.TimeLimit = 0, 0, 0
 	key := fmt.Sprintf("%+v", job)
 	if k.likes == nil {
 		k.likes = map[string]*scheduling.Like{}
 	}
 	if k.likes[key] == nil {
-		k.likes[key] = k.engine.Like(&job.JobSpec, job.TimeLimit)
+		k.likes[key] = k.engine.Like(&job.JobSpec)
 	}
-	k.engine.SubmitLike(k.likes[key], id, submitted)
+	k.engine.SubmitLike(k.likes[key], id, submitted, limit)
 }
