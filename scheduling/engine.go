@@ -96,7 +96,7 @@ func New(in Input) *Engine {
 	slices.SortFunc(e.resources, func(a, b Resource) int { return cmp.Compare(a.Name, b.Name) })
 	for i, r := range e.resources {
 		e.resourceIndex[r.Name] = int32(i)
-		e.resources[i].Loans = slices.Clone(r.Loans)
+		e.resources[i].Loans, e.resources[i].Idle = slices.Clone(r.Loans), slices.Clone(r.Idle)
 	}
 	e.takeOffers(in.Offers)
 	for i := range in.Running {

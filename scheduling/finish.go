@@ -414,7 +414,7 @@ func (s *session) tellIdle() (clocks map[string]cluster.IdleClock, idle []cluste
 	clocks = map[string]cluster.IdleClock{}
 	for i := range s.e.resources {
 		r := &s.e.resources[i]
-		clocks[r.Name] = r.Idle
+		clocks[r.Name] = slices.Clone(r.Idle)
 		if r.Idle.Units() > 0 {
 			idle = append(idle, cluster.IdleSupply{Resource: r.Name, Units: r.Idle.Units(), Since: r.Idle.Since()})
 		}
@@ -429,9 +429,7 @@ func (s *session) tellIdle() (clocks map[string]cluster.IdleClock, idle []cluste
 
 // follow keeps the resource's idle clock after units were found idle.
 func (r *Resource) follow(units int64, now cluster.Time) {
-	if max(units, 0) != r.Idle.Units() {
-		r.Idle = r.Idle.Follow(units, now)
-	}
+	r.Idle.Keep(units, now)
 }
 
 // isIdle tells whether a host lies idle, which it does not where waiting jobs need it.
@@ -458,7 +456,8 @@ func (e *Engine) Rest(now cluster.Time) {
 	e.rest(now)
 }
 
-// IdleClock answers since when units of a resource lie idle, as the last session found.
+// IdleClock answers since when units of a resource lie idle, as the last session found. The answer holds until the
+// next one only.
 func (e *Engine) IdleClock(resource string) cluster.IdleClock {
 	i, known := e.resourceIndex[resource]
 	if !known {
