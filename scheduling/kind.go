@@ -101,6 +101,7 @@ func plural(n int64, length int) int {
 // attributes, and the same countables beside cpus and memory.
 type kind struct {
 	features map[string]bool
+	has      func(feature string) bool
 	// countables tells which dimensions its hosts have.
 	countables []bool
 	sizes      []kindSize // those of its hosts, each once
@@ -163,10 +164,11 @@ func (ks *kinds) find(size []int64, features []string) int32 {
 	if k, known := ks.index[key.String()]; known {
 		return k
 	}
-	k := kind{features: map[string]bool{}, countables: countables, key: key.String()}
+	has := map[string]bool{}
 	for _, name := range features {
-		k.features[name] = true
+		has[name] = true
 	}
+	k := kind{features: has, has: func(name string) bool { return has[name] }, countables: countables, key: key.String()}
 	ks.all = append(ks.all, k)
 	ks.index[key.String()] = int32(len(ks.all) - 1)
 	return int32(len(ks.all) - 1)
@@ -178,7 +180,7 @@ func (ks *kinds) find(size []int64, features []string) int32 {
 func (ks *kinds) open(constraint cluster.Constraint, need []int64, into []int32) []int32 {
 	open := into[:0]
 	for i := range ks.all {
-		if ks.all[i].takes(need) && constraint.Holds(func(f string) bool { return ks.all[i].features[f] }) {
+		if k := &ks.all[i]; k.takes(need) && constraint.Holds(k.has) {
 			open = append(open, int32(i))
 		}
 	}

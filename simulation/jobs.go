@@ -51,9 +51,9 @@ func (s *simulator) shapeOf(job *trace.Job) *shape {
 	}
 	made := &shape{impossible: s.impossible(job.Shape.JobSpec), like: s.engine.Like(&job.Shape.JobSpec)}
 	s.shapes[job.Shape] = made
-	for _, name := range job.Shape.TokenNames() {
-		if r := s.resourceIndex[name]; r != nil {
-			made.tokens = append(made.tokens, tokens{r, job.Shape.Tokens[name]})
+	for _, r := range s.resources {
+		if units, needs := job.Shape.Tokens[r.Name]; needs {
+			made.tokens = append(made.tokens, tokens{r, units})
 		}
 	}
 	return made
