@@ -105,31 +105,31 @@ func (c IdleClock) Since() Time {
 // Follow answers the clock after `units` were found idle at `now`. Where the
 // time was set back, the new ones count as idle no longer than the youngest.
 func (c IdleClock) Follow(units int64, now Time) IdleClock {
-	units = max(units, 0)
-	if more := units - c.Units(); more > 0 {
-		return c.follow(more, now)
-	}
 	next := slices.Clone(c)
-	for used := c.Units() - units; used > 0; {
-		youngest := &next[len(next)-1]
-		taken := min(used, youngest.Units)
-		youngest.Units -= taken
-		used -= taken
-		if youngest.Units == 0 {
-			next = next[:len(next)-1]
-		}
-	}
+	next.Keep(units, now)
 	return next
 }
 
-// follow answers the clock with more units.
-func (c IdleClock) follow(more int64, now Time) IdleClock {
-	next := append(make(IdleClock, 0, len(c)+1), c...)
-	if n := len(next); n > 0 && next[n-1].Since >= now {
-		next[n-1].Units += more
-		return next
+// Keep makes the clock what Follow answers, in its own memory.
+func (c *IdleClock) Keep(units int64, now Time) {
+	change := max(units, 0) - c.Units()
+	for change < 0 {
+		youngest := &(*c)[len(*c)-1]
+		taken := min(-change, youngest.Units)
+		youngest.Units -= taken
+		change += taken
+		if youngest.Units == 0 {
+			*c = (*c)[:len(*c)-1]
+		}
 	}
-	return append(next, IdleLot{Units: more, Since: now})
+	if change == 0 {
+		return
+	}
+	if n := len(*c); n > 0 && (*c)[n-1].Since >= now {
+		(*c)[n-1].Units += change
+		return
+	}
+	*c = append(*c, IdleLot{Units: change, Since: now})
 }
 
 // Take answers the clock after the oldest `units` were fenced.

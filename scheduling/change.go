@@ -147,7 +147,7 @@ func (e *Engine) SetResource(name string, total int64, loans []cluster.Loan, idl
 	}
 	e.change()
 	r, most := &e.resources[i], e.ceiling(i)
-	r.Total, r.Loans, r.Idle = total, append(r.Loans[:0], loans...), idle
+	r.Total, r.Loans, r.Idle = total, append(r.Loans[:0], loans...), slices.Clone(idle)
 	if e.ceiling(i) != most {
 		e.refill()
 	}

@@ -21,11 +21,11 @@ const noLimit = cluster.Duration(2 * forever)
 type class struct {
 	// What comes first is looked at whenever a job comes or starts.
 	*footprint
-	world     uint64 // as it was worked out for; see Engine.worldNow
-	alone     bool   // see promises
-	listed    bool   // in Engine.lineup, at stands
-	touched   bool   // among session.touched
-	forgotten bool   // it is not in Engine.classIndex any more
+	*fitted
+	alone     bool // see promises
+	listed    bool // in Engine.lineup, at stands
+	touched   bool // among session.touched
+	forgotten bool // it is not in Engine.classIndex any more
 	head      int
 	queue     []entry // the waiting ones from head on, in session order
 	// waiting is how many of its jobs (elements of arrays one by one) wait.
@@ -33,14 +33,7 @@ type class struct {
 	stands  queued
 	readied uint64 // the pass that it is ready for
 	limit   cluster.Duration
-	// kinds and templates are those that its constraint allows and that are large
-	// enough; wide has also templates that only have too little of what it needs.
-	kinds []int32
-	pass  classPass
-
-	templates, wide *templateSet
-	// never, where it has a code, is why its jobs can never run.
-	never verdict
+	pass    classPass
 	// promises are the reservations of its first jobs. Under the conservative order
 	// they stand from one session to the next, and a job that has one is alone.
 	promises []promise
@@ -52,10 +45,21 @@ type class struct {
 
 	key        classKey
 	constraint string
-	words      string // what one of its jobs needs of hosts
-	size       int64  // see Engine.sizeOf
 	// thresholds are the scopes in each of which one must be met; see Threshold.
 	thresholds []scope
+}
+
+// fitted is what hosts and templates the jobs of a class may use.
+type fitted struct {
+	world uint64 // as it was worked out for; see Engine.worldNow
+	// kinds and templates are those that the constraint allows and that are large
+	// enough; wide has also templates that only have too little of what is needed.
+	kinds           []int32
+	templates, wide *templateSet
+	// never, where it has a code, is why the jobs can never run.
+	never verdict
+	words string // what one of them needs of hosts
+	size  int64  // see Engine.sizeOf
 }
 
 // classPass is what one session has found out about a class.
@@ -223,9 +227,11 @@ type footprint struct {
 	// alternative; possible tells which of them can be had at all.
 	choices  [][]tokenNeed
 	possible []bool
-	// never, where it has a code, is why nothing could ever be taken so.
-	never verdict
-	spec  cluster.JobSpec // of one of the jobs
+	// impossible, where it has a code, is why nothing could ever be taken so.
+	impossible verdict
+	spec       cluster.JobSpec // of one of the jobs
+	anywhere   *fitted         // what jobs without a constraint may use; nil until there is one
+	forgotten  bool            // it is not in Engine.footprints any more
 }
 
 // footprintOf answers the footprint of a job, and makes it where there is none.
@@ -248,11 +254,19 @@ type classKey struct {
 }
 
 // classOf answers the class of a job, and makes it where there is none.
-func (e *Engine) classOf(job *cluster.Job) *class {
+func (e *Engine) classOf(job *cluster.Job) *class { return e.classBy(e.keyOf(job), job) }
+
+// keyOf answers what a job has in common with others of its class.
+func (e *Engine) keyOf(job *cluster.Job) classKey {
 	key := classKey{footprint: e.footprintOf(job), limit: job.TimeLimit, constraint: e.number(job.Constraint)}
 	if job.Queue != "" && e.thresholdQueues[job.Queue] {
 		key.queue = e.number(job.Queue)
 	}
+	return key
+}
+
+// classBy is classOf for a job of which the key is known.
+func (e *Engine) classBy(key classKey, job *cluster.Job) *class {
 	if c, known := e.classIndex[key]; known {
 		if c.world != e.worldNow() {
 			e.fit(c)
@@ -345,7 +359,7 @@ func (e *Engine) refill() {
 // fill works out a footprint from its jobs' words, and the state of the cluster.
 func (e *Engine) fill(f *footprint) {
 	job := &f.spec
-	f.need, f.never = e.newVector(), verdict{}
+	f.need, f.impossible = e.newVector(), verdict{}
 	f.need[dimCPUs], f.need[dimMemory] = job.CPUs, job.MemoryMB
 	f.need[len(f.need)-1] = 1
 	if job.Exclusive {
@@ -357,32 +371,46 @@ func (e *Engine) fill(f *footprint) {
 		case known:
 			f.need[d] = job.Countables[name]
 		case job.Countables[name] > 0:
-			f.setNever(unknownCountable(name, job.Countables[name]))
+			f.setImpossible(unknownCountable(name, job.Countables[name]))
 		}
 	}
 	e.tokenChoices(f, job)
 }
 
-func (f *footprint) setNever(v verdict) {
-	if f.never.code == "" {
-		f.never = v
+func (f *footprint) setImpossible(v verdict) {
+	if f.impossible.code == "" {
+		f.impossible = v
 	}
 }
 
 func (e *Engine) newClass(job *cluster.Job, key classKey) *class {
-	c := &class{footprint: key.footprint, key: key, constraint: job.Constraint, limit: job.TimeLimit}
+	c := &class{footprint: key.footprint, fitted: key.footprint.fittedFor(job.Constraint), key: key, constraint: job.Constraint, limit: job.TimeLimit}
 	if c.limit <= 0 {
 		c.limit = noLimit
 	}
 	c.thresholds = e.scopesOf(job)
-	e.fit(c)
+	if c.templates == nil || c.world != e.worldNow() {
+		e.fit(c)
+	}
 	return c
+}
+
+// fittedFor answers where it stands what jobs may use: classes without a constraint that
+// differ only in how long their jobs may run share it.
+func (f *footprint) fittedFor(constraint string) *fitted {
+	if constraint != "" {
+		return &fitted{}
+	}
+	if f.anywhere == nil {
+		f.anywhere = &fitted{}
+	}
+	return f.anywhere
 }
 
 // fit works out what hosts and templates the jobs of a class may use, as they are now.
 func (e *Engine) fit(c *class) {
 	constraint, err := cluster.ParseConstraint(c.constraint)
-	if c.never = c.footprint.never; err != nil && c.never.code == "" {
+	if c.never = c.impossible; err != nil && c.never.code == "" {
 		c.never = badConstraint(err)
 	}
 	c.kinds = e.kinds.open(constraint, c.need, c.kinds)
@@ -428,7 +456,7 @@ func (e *Engine) tokenChoices(f *footprint, job *cluster.JobSpec) {
 		f.choices, f.possible = append(f.choices, choice), append(f.possible, never.code == "")
 	}
 	if !possible {
-		f.setNever(first)
+		f.setImpossible(first)
 	}
 }
 

@@ -96,7 +96,7 @@ func New(in Input) *Engine {
 	slices.SortFunc(e.resources, func(a, b Resource) int { return cmp.Compare(a.Name, b.Name) })
 	for i, r := range e.resources {
 		e.resourceIndex[r.Name] = int32(i)
-		e.resources[i].Loans = slices.Clone(r.Loans)
+		e.resources[i].Loans, e.resources[i].Idle = slices.Clone(r.Loans), slices.Clone(r.Idle)
 	}
 	e.takeOffers(in.Offers)
 	for i := range in.Running {
@@ -168,27 +168,28 @@ func (e *Engine) occupy(h int32, need []int64, by int64) {
 // Submit queues a job.
 func (e *Engine) Submit(job cluster.Job) { e.submit(&job) }
 
-// submit queues a job, and answers the class with which it waits: nil where it may not
-// start yet.
-func (e *Engine) submit(job *cluster.Job) *class {
-	if len(job.After) > 0 || job.NotBefore > 0 {
+// submit queues a job, which may have to be held back.
+func (e *Engine) submit(job *cluster.Job) {
+	if mayNotStart(job) {
 		e.held = append(e.held, *job)
 		e.waiting += max(job.Array-job.Begun, 1)
-		return nil
+		return
 	}
-	return e.enqueue(job)
+	e.enqueue(job)
 }
 
-// enqueue puts a job into the queue of its class, which it answers. One that has a
-// reservation is a class of its own.
-func (e *Engine) enqueue(job *cluster.Job) *class {
+// mayNotStart tells whether a job has an earliest start, or others that must end before it.
+func mayNotStart(job *cluster.Job) bool { return len(job.After) > 0 || job.NotBefore > 0 }
+
+// enqueue puts a job into the queue of its class. One that has a reservation is a class
+// of its own.
+func (e *Engine) enqueue(job *cluster.Job) {
 	c := e.classOf(job)
 	if promises := e.standing(job, c); len(promises) > 0 {
 		c = c.split()
 		c.promises = promises
 	}
 	e.join(c, entryOf(job))
-	return c
 }
 
 // join lets a job wait in a class.
@@ -286,14 +287,19 @@ func (e *Engine) giveBack(r *run) {
 // Session is one session at `now`. What it starts runs in the engine from then on.
 func (e *Engine) Session(now cluster.Time) Result { return e.session(now, true) }
 
-// Decide is Session without words: it leaves out why jobs wait, and what is kept for
-// them, for callers that hold many sessions and ask for that seldom. See Causes and
-// Explain. Beside its starts and demand, the answer holds until the next session only.
+// Decide is Session without words: it leaves out why jobs wait, what is kept for them and
+// what lies idle, for callers that hold many sessions and ask for that seldom. See Causes
+// and Explain, IdleClock and IdleSince. Beside its demand, the answer holds until the next
+// session only.
 func (e *Engine) Decide(now cluster.Time) Result { return e.session(now, false) }
 
 func (e *Engine) session(now cluster.Time, words bool) Result {
 	s := e.place(now, words)
-	s.kept = true
+	s.kept = words
+	if e.waiting == 0 && !words {
+		e.rest(now)
+		return Result{Starts: s.started()}
+	}
 	s.placeVirtual()
 	return s.finish()
 }

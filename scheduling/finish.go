@@ -23,11 +23,12 @@ type span struct {
 // finish puts the result together.
 func (s *session) finish() Result {
 	r := Result{Starts: s.started()}
-	r.Clocks, r.Idle = s.idle()
+	s.findIdle()
 	rows := s.tellAll()
 	r.Reservations = s.reservations()
 	r.Demand = s.demand(rows)
 	if s.words {
+		r.Clocks, r.Idle = s.tellIdle()
 		r.Halves, r.Unplaced = s.tellHalves(), s.unplaced()
 	}
 	return r
@@ -382,52 +383,63 @@ func moreOf(d cluster.Demand) string {
 	return fmt.Sprintf("%s %s for %d more %s", jobList(d.Jobs), waits(d.Jobs), d.Units, d.What())
 }
 
-// idle answers the idle clocks and the idle supply, and keeps both in the engine
-// for the next session.
-func (s *session) idle() (clocks map[string]cluster.IdleClock, idle []cluster.IdleSupply) {
-	if clocks, idle = s.clocks, s.idleSupply[:0]; s.words || clocks == nil {
-		clocks, idle = map[string]cluster.IdleClock{}, nil
-	}
+// findIdle finds what lies idle, and keeps it in the engine for the next session.
+func (s *session) findIdle() {
 	for i, p := range s.pools {
 		units := min(p.free, p.unreserved)
 		if l := &s.lines.pools[i]; l.session == s.number {
 			units = min(units, l.least())
 		}
-		clock := p.resource.follow(units, s.now)
-		clocks[p.resource.Name] = clock
-		if clock.Units() > 0 {
-			idle = append(idle, cluster.IdleSupply{Resource: p.resource.Name, Units: clock.Units(), Since: clock.Since()})
-		}
+		p.resource.follow(units, s.now)
 	}
 	needed := s.neededHosts()
 	for _, i := range s.e.order {
-		h := &s.e.hosts[i]
-		if s.e.liesIdle(h, needed[i], s.now) {
-			idle = append(idle, cluster.IdleSupply{Host: h.name, Template: h.template, Units: 1, Since: h.idleSince})
+		s.e.noteIdle(&s.e.hosts[i], needed[i], s.now)
+	}
+}
+
+// rest finds what lies idle where nobody waits.
+func (e *Engine) rest(now cluster.Time) {
+	for i := range e.resources {
+		r := &e.resources[i]
+		r.follow(r.Total-r.InUse-r.KeepBack, now)
+	}
+	for _, i := range e.order {
+		e.noteIdle(&e.hosts[i], false, now)
+	}
+}
+
+// tellIdle answers the idle clocks and the idle supply, as they were found.
+func (s *session) tellIdle() (clocks map[string]cluster.IdleClock, idle []cluster.IdleSupply) {
+	clocks = map[string]cluster.IdleClock{}
+	for i := range s.e.resources {
+		r := &s.e.resources[i]
+		clocks[r.Name] = slices.Clone(r.Idle)
+		if r.Idle.Units() > 0 {
+			idle = append(idle, cluster.IdleSupply{Resource: r.Name, Units: r.Idle.Units(), Since: r.Idle.Since()})
 		}
 	}
-	if !s.words {
-		s.clocks, s.idleSupply = clocks, idle
-	}
-	if len(idle) == 0 {
-		return clocks, nil
+	for _, i := range s.e.order {
+		if h := &s.e.hosts[i]; h.isIdle(s.needed[i]) {
+			idle = append(idle, cluster.IdleSupply{Host: h.name, Template: h.template, Units: 1, Since: h.idleSince})
+		}
 	}
 	return clocks, idle
 }
 
-// follow answers the resource's idle clock after units were found idle.
-func (r *Resource) follow(units int64, now cluster.Time) cluster.IdleClock {
-	if max(units, 0) != r.Idle.Units() {
-		r.Idle = r.Idle.Follow(units, now)
-	}
-	return r.Idle
+// follow keeps the resource's idle clock after units were found idle.
+func (r *Resource) follow(units int64, now cluster.Time) {
+	r.Idle.Keep(units, now)
 }
 
-// liesIdle notes whether a host lies idle, which it does not where waiting jobs need it.
-func (e *Engine) liesIdle(h *host, needed bool, now cluster.Time) bool {
-	before, idle := h.idleSince, h.closed == "" && h.jobs == 0 && !needed
+// isIdle tells whether a host lies idle, which it does not where waiting jobs need it.
+func (h *host) isIdle(needed bool) bool { return h.closed == "" && h.jobs == 0 && !needed }
+
+// noteIdle notes since when a host lies idle.
+func (e *Engine) noteIdle(h *host, needed bool, now cluster.Time) {
+	before := h.idleSince
 	switch {
-	case !idle:
+	case !h.isIdle(needed):
 		h.idleSince = 0
 	case before == 0:
 		h.idleSince = now
@@ -435,23 +447,17 @@ func (e *Engine) liesIdle(h *host, needed bool, now cluster.Time) bool {
 	if h.idleSince != before && h.template != "" {
 		e.idleChanges++
 	}
-	return idle
 }
 
 // Rest is a session where nobody waits: all that there is to find out is what lies idle.
 func (e *Engine) Rest(now cluster.Time) {
 	e.refresh()
 	e.promised, e.freed = nil, false
-	for i := range e.resources {
-		r := &e.resources[i]
-		r.follow(r.Total-r.InUse-r.KeepBack, now)
-	}
-	for _, i := range e.order {
-		e.liesIdle(&e.hosts[i], false, now)
-	}
+	e.rest(now)
 }
 
-// IdleClock answers since when units of a resource lie idle, as the last session found.
+// IdleClock answers since when units of a resource lie idle, as the last session found. The answer holds until the
+// next one only.
 func (e *Engine) IdleClock(resource string) cluster.IdleClock {
 	i, known := e.resourceIndex[resource]
 	if !known {

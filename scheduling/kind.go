@@ -101,6 +101,7 @@ func plural(n int64, length int) int {
 // attributes, and the same countables beside cpus and memory.
 type kind struct {
 	features map[string]bool
+	has      func(feature string) bool
 	// countables tells which dimensions its hosts have.
 	countables []bool
 	sizes      []kindSize // those of its hosts, each once
@@ -120,7 +121,6 @@ type kinds struct {
 	index map[string]int32
 	// version numbers the changes of what sizes there are.
 	version uint64
-	found   []int32 // reused
 }
 
 // of counts a host, and answers its kind, by number.
@@ -164,10 +164,11 @@ func (ks *kinds) find(size []int64, features []string) int32 {
 	if k, known := ks.index[key.String()]; known {
 		return k
 	}
-	k := kind{features: map[string]bool{}, countables: countables, key: key.String()}
+	has := map[string]bool{}
 	for _, name := range features {
-		k.features[name] = true
+		has[name] = true
 	}
+	k := kind{features: has, has: func(name string) bool { return has[name] }, countables: countables, key: key.String()}
 	ks.all = append(ks.all, k)
 	ks.index[key.String()] = int32(len(ks.all) - 1)
 	return int32(len(ks.all) - 1)
@@ -175,22 +176,18 @@ func (ks *kinds) find(size []int64, features []string) int32 {
 
 // open answers the kinds on which the constraint holds and that have hosts that
 // are large enough, those first that have least of what the need does not ask for: a job
-// that needs no gpu leaves hosts with gpus to others. Where they are those before, it answers these.
-func (ks *kinds) open(constraint cluster.Constraint, need []int64, before []int32) []int32 {
-	open := ks.found[:0]
+// that needs no gpu leaves hosts with gpus to others. It answers them in given memory.
+func (ks *kinds) open(constraint cluster.Constraint, need []int64, into []int32) []int32 {
+	open := into[:0]
 	for i := range ks.all {
-		if ks.all[i].takes(need) && constraint.Holds(func(f string) bool { return ks.all[i].features[f] }) {
+		if k := &ks.all[i]; k.takes(need) && constraint.Holds(k.has) {
 			open = append(open, int32(i))
 		}
 	}
-	ks.found = open
 	if len(open) > 1 {
 		ks.sort(open, need)
 	}
-	if slices.Equal(open, before) {
-		return before
-	}
-	return slices.Clone(open)
+	return open
 }
 
 // sort orders kinds by what they have that is not asked for.

@@ -58,11 +58,9 @@ type session struct {
 	needed   []bool // by host
 	rows     []reservationRow
 	// What Decide answers is in memory that is used again.
-	clocks     map[string]cluster.IdleClock
-	idleSupply []cluster.IdleSupply
-	reserves   []Reservation
-	heldBack   []heldJob
-	halves     halves
+	reserves []Reservation
+	heldBack []heldJob
+	halves   halves
 }
 
 // begin makes ready for a session.
@@ -211,7 +209,10 @@ func (e *Engine) forgetClasses() {
 	for i := range e.running.all {
 		used[e.running.all[i].footprint] = true
 	}
-	maps.DeleteFunc(e.footprints, func(_ string, f *footprint) bool { return !used[f] })
+	maps.DeleteFunc(e.footprints, func(_ string, f *footprint) bool {
+		f.forgotten = !used[f]
+		return f.forgotten
+	})
 }
 
 // alive answers which of the jobs that others wait for wait or run.

@@ -34,10 +34,8 @@ type shape struct {
 	tokens []tokens
 	// impossible tells that they can never run in this cluster.
 	impossible bool
-	// likes are what the engine knows of them, by time limit; like is that of the last one.
-	likes map[cluster.Duration]*scheduling.Like
-	like  *scheduling.Like
-	limit cluster.Duration // of the last one
+	// like is what the engine knows of them.
+	like *scheduling.Like
 	// cause is what one of them was told last that it waits for.
 	cause uint16
 }
@@ -51,11 +49,11 @@ func (s *simulator) shapeOf(job *trace.Job) *shape {
 	if known := s.shapes[job.Shape]; known != nil {
 		return known
 	}
-	made := &shape{impossible: s.impossible(job.Shape.JobSpec), likes: map[cluster.Duration]*scheduling.Like{}}
+	made := &shape{impossible: s.impossible(job.Shape.JobSpec), like: s.engine.Like(&job.Shape.JobSpec)}
 	s.shapes[job.Shape] = made
-	for _, name := range job.Shape.TokenNames() {
-		if r := s.resourceIndex[name]; r != nil {
-			made.tokens = append(made.tokens, tokens{r, job.Shape.Tokens[name]})
+	for _, r := range s.resources {
+		if units, needs := job.Shape.Tokens[r.Name]; needs {
+			made.tokens = append(made.tokens, tokens{r, units})
 		}
 	}
 	return made
@@ -107,26 +105,12 @@ func (s *simulator) submit() {
 // queue has a job wait, for the first time or again.
 func (s *simulator) queue(i int, sh *shape) {
 	job := &s.jobs[i]
-	s.engine.SubmitLike(s.likeOf(job, sh), int64(i)+1, job.Submit)
+	s.engine.SubmitLike(sh.like, int64(i)+1, job.Submit, job.Limit)
 	for _, t := range sh.tokens {
 		t.await(t.units)
 	}
 	s.result.Outcomes[i].State = Waiting
 	s.wanted = true
-}
-
-// likeOf answers what a job has in common with those of its shape and time limit.
-func (s *simulator) likeOf(job *trace.Job, sh *shape) *scheduling.Like {
-	if sh.like != nil && sh.limit == job.Limit {
-		return sh.like
-	}
-	like := sh.likes[job.Limit]
-	if like == nil {
-		like = s.engine.Like(&job.Shape.JobSpec, job.Limit)
-		sh.likes[job.Limit] = like
-	}
-	sh.like, sh.limit = like, job.Limit
-	return like
 }
 
 // start starts a job where the session placed it.

@@ -144,9 +144,9 @@ func (s *simulator) hostCounts() policy.HostCounts {
 // keepIdle keeps what the session found idle, and tells whether anything was not before, or is not now.
 func (s *simulator) keepIdle() (moved bool) {
 	for _, r := range s.resources {
-		clock := s.engine.IdleClock(r.Name)
-		moved = moved || !slices.Equal(clock, r.idle)
-		r.idle = clock
+		if clock := s.engine.IdleClock(r.Name); !slices.Equal(clock, r.idle) {
+			r.idle, moved = append(r.idle[:0], clock...), true
+		}
 	}
 	before := s.idleChanges
 	s.idleChanges = s.engine.IdleChanges()

@@ -59,6 +59,7 @@ func (k *kept) decide(t *rapid.T, session scheduling.Result) {
 	}
 	words := e.Explain()
 	r.Unplaced, r.Halves = words.Unplaced, words.Halves
+	r.Clocks, r.Idle = idle(e, in)
 	if got, want := encoded(t, r), encoded(t, session); !bytes.Equal(got, want) {
 		t.Fatalf("in the state\n%s\na session without words comes to\n%s\nand one with words to\n%s", encoded(t, in), got, want)
 	}

@@ -82,7 +82,7 @@ func (p *played) play(b *testing.B, in scheduling.Input, session func(*schedulin
 	e := scheduling.New(in)
 	likes := make([]*scheduling.Like, len(p.shapes))
 	for i := range likes {
-		likes[i] = e.Like(&p.shapes[i].JobSpec, p.shapes[i].TimeLimit)
+		likes[i] = e.Like(&p.shapes[i].JobSpec)
 	}
 	running := replay.Completions{}
 	arrived, started := 0, 0
@@ -98,7 +98,8 @@ func (p *played) play(b *testing.B, in scheduling.Input, session func(*schedulin
 			e.End(running.Pop(), 0)
 		}
 		for ; arrived < len(p.arrivals) && p.arrivals[arrived].submit <= now; arrived++ {
-			e.SubmitLike(likes[p.arrivals[arrived].shape], int64(arrived+1), now)
+			shape := p.arrivals[arrived].shape
+			e.SubmitLike(likes[shape], int64(arrived+1), now, p.shapes[shape].TimeLimit)
 		}
 		for _, s := range session(e, now) {
 			running.Push(now.Add(p.arrivals[s.Job-1].run), s.Job)

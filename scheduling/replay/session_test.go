@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -139,10 +140,31 @@ func (k *kept) answer(t *rapid.T) (r scheduling.Result) {
 	}
 	words := k.engine.Explain()
 	decided.Unplaced, decided.Halves = words.Unplaced, words.Halves
+	decided.Clocks, decided.Idle = idle(k.engine, k.state)
 	if err := json.Unmarshal(encoded(t, decided), &r); err != nil {
 		t.Fatal(err) // the memory of a decision is used again
 	}
 	return r
+}
+
+// idle answers what an engine has found idle of a state, as a session with words tells it.
+func idle(e *scheduling.Engine, in scheduling.Input) (clocks map[string]cluster.IdleClock, idle []cluster.IdleSupply) {
+	clocks = map[string]cluster.IdleClock{}
+	for _, r := range in.Resources {
+		clock := e.IdleClock(r.Name)
+		if clocks[r.Name] = clock; clock.Units() > 0 {
+			idle = append(idle, cluster.IdleSupply{Resource: r.Name, Units: clock.Units(), Since: clock.Since()})
+		}
+	}
+	for _, h := range in.Hosts {
+		if since := e.IdleSince(h.Name); since > 0 {
+			idle = append(idle, cluster.IdleSupply{Host: h.Name, Template: h.Template, Units: 1, Since: since})
+		}
+	}
+	slices.SortFunc(idle, func(a, b cluster.IdleSupply) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Resource, b.Resource))
+	})
+	return clocks, idle
 }
 
 func (k *kept) start(t *rapid.T, s scheduling.Start) {
@@ -235,14 +257,14 @@ func drawJob(t *rapid.T, id int64, in scheduling.Input) cluster.Job {
 
 // submitLike submits a job as one like an earlier one.
 func (k *kept) submitLike(job cluster.Job) {
-	id, submitted := job.ID, job.Submitted
-	job.ID, job.Submitted = 0, 0
+	id, submitted, limit := job.ID, job.Submitted, job.TimeLimit
+	job.ID, job.Submitted, job.TimeLimit = 0, 0, 0
 	key := fmt.Sprintf("%+v", job)
 	if k.likes == nil {
 		k.likes = map[string]*scheduling.Like{}
 	}
 	if k.likes[key] == nil {
-		k.likes[key] = k.engine.Like(&job.JobSpec, job.TimeLimit)
+		k.likes[key] = k.engine.Like(&job.JobSpec)
 	}
-	k.engine.SubmitLike(k.likes[key], id, submitted)
+	k.engine.SubmitLike(k.likes[key], id, submitted, limit)
 }

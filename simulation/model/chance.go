@@ -11,18 +11,18 @@ import (
 type Chance uint64
 
 // draw answers a source of numbers for one purpose.
-func (c Chance) draw(purpose ...string) *rand.Rand {
+func (c Chance) draw(purpose ...string) *rand.PCG {
 	sum := fnv.New64a()
 	for _, p := range purpose {
 		_, _ = sum.Write([]byte(p))
 		_, _ = sum.Write([]byte{0})
 	}
-	return rand.New(rand.NewPCG(uint64(c), sum.Sum64()))
+	return rand.NewPCG(uint64(c), sum.Sum64())
 }
 
 // percent is true in so many of a hundred cases.
 func (c Chance) percent(n int64, purpose ...string) bool {
-	return n > 0 && c.draw(purpose...).Int64N(100) < n
+	return n > 0 && rand.New(c.draw(purpose...)).Int64N(100) < n
 }
 
 // exponential answers a length of time with a mean: how long it takes until something happens that
@@ -52,7 +52,7 @@ func scaled(d cluster.Duration, fraction uint64) cluster.Duration {
 
 // normal answers a number about 0 with deviation 1: the sum of twelve even ones, which is enough
 // for delays and needs no table.
-func normal(source *rand.Rand) float64 {
+func normal(source *rand.PCG) float64 {
 	var sum float64
 	for range 12 {
 		sum += float64(source.Uint64()>>11) / (1 << 53)
@@ -128,7 +128,7 @@ func (d Delay) drawn(c Chance, purpose ...string) cluster.Duration {
 		}
 		return length
 	case d.Max > d.Min:
-		return d.Min + cluster.Duration(c.draw(purpose...).Int64N(int64(d.Max-d.Min)+1))
+		return d.Min + cluster.Duration(rand.New(c.draw(purpose...)).Int64N(int64(d.Max-d.Min)+1))
 	}
 	return d.Min
 }

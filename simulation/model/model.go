@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -153,7 +154,7 @@ func (m *Model) lost(verb providers.Verb, id string) (lost, done bool) {
 	c := call{verb, id}
 	n := m.calls[c]
 	m.calls[c]++
-	source := m.chance.draw(m.Name, "lost", string(verb), id, strconv.Itoa(n))
+	source := rand.New(m.chance.draw(m.Name, "lost", string(verb), id, strconv.Itoa(n)))
 	if source.Int64N(100) >= m.Unknown {
 		return false, true
 	}
