@@ -88,8 +88,8 @@ race: ## Unit, property and workflow tests, with the race detector
 	go test $$(go list ./... | grep -E '$(ALONE)' | grep -E -v '/(sweep|timeskip)$$')
 	cd devserver && go test ./...
 
-# Tests wait more than they work, so more of them run at a time than there are cores; the longest first.
-E2E = go test $(AGAIN) -timeout 25m -v -tags e2e -parallel 4
+# The longest first, so that the others run beside it.
+E2E = go test $(AGAIN) -timeout 25m -v -tags e2e
 AGAIN := -count=1
 
 e2e: build ## Whole processes: real Temporal server, real scripts, real Slurm, kill -9

@@ -26,7 +26,7 @@ func TestWhatWasDecidedLiveIsDecidedAlikeInAReplay(t *testing.T) {
 	f := startFarm(t, recording)
 	for n := range 6 {
 		f.submitOnce(t, cluster.JobSpec{Name: fmt.Sprintf("host-%d", n), CPUs: 2, Command: []string{"sleep", "1"}})
-		f.submitOnce(t, cluster.JobSpec{Name: fmt.Sprintf("token-%d", n), CPUs: 1, Tokens: map[string]int64{resource: 3}, Command: []string{"sleep", "0.5"}})
+		f.submitOnce(t, cluster.JobSpec{Name: fmt.Sprintf("token-%d", n), CPUs: 1, Tokens: map[string]int64{resource: 3 + 2*int64(n%2)}, Command: []string{"sleep", "0.5"}})
 		if n == 2 {
 			time.Sleep(written)
 			f.kill("controller")

@@ -162,12 +162,12 @@ func TestSlurmIsAwayAndComesBack(t *testing.T) {
 	watching, seen := context.WithCancel(t.Context())
 	var watcher sync.WaitGroup
 	watcher.Go(func() { w.during(watching, 200*time.Millisecond) })
-	w.away("munge", 700, time.Minute, s.slurm.StopMunge, func() {
+	w.away("munge", 900, time.Minute, s.slurm.StopMunge, func() {
 		if err := s.slurm.StartMunge(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
-	w.away("slurmctld", 250, 20*time.Second, s.slurm.PauseController, s.slurm.ResumeController)
+	w.away("slurmctld", 600, 20*time.Second, s.slurm.PauseController, s.slurm.ResumeController)
 	s.atRest(4 * time.Minute)
 	seen()
 	watcher.Wait()
