@@ -79,13 +79,14 @@ lint: ## Check the code without running it
 	@unformatted=$$(go tool gofumpt -l .); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run 'go tool gofumpt -w .'"; exit 1; }
 	go tool workflowcheck ./workflows
 
-# In these no two goroutines run at once: the race detector has nothing to see there, and takes ten times as long.
+# In these no two goroutines run at once, but for some tests: the race detector takes ten times as long to see little.
 ALONE := ^xce.internal/elastic/(cluster|ledger|policy|scheduling|simulation)(/|$$)
 
 race: ## Unit, property and workflow tests, with the race detector
 	# What runs whole Slurm clusters and nothing else is run with the end-to-end tests.
 	go test -race -parallel 4 $$(go list ./... | grep -E -v -e '$(ALONE)' -e '/(slurmtest|scripts/slurmd)$$') ./simulation/sweep ./simulation/timeskip
 	go test $$(go list ./... | grep -E '$(ALONE)' | grep -E -v '/(sweep|timeskip)$$')
+	go test -race -run 'IsKeptForTheLendersMinimumHold|ComesForAJobAndGoes|OperatorMayTake' ./simulation
 	cd devserver && go test ./...
 
 # The longest first, so that the others run beside it.

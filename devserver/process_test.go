@@ -97,11 +97,24 @@ func (p *process) kill(t *testing.T) {
 // terminate asks for a graceful stop and checks that it was one.
 func (p *process) terminate(t *testing.T, signal syscall.Signal) {
 	t.Helper()
+	if !p.hears(t, signal) {
+		t.Errorf("it was ended by %s", signal)
+	}
+}
+
+// hears asks for a graceful stop, and tells whether the process listened for that already: the system ends it else.
+// Of one that did it checks that the stop was graceful.
+func (p *process) hears(t *testing.T, signal syscall.Signal) bool {
+	t.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	if err := p.cmd.Wait(); err != nil {
+	err := p.cmd.Wait()
+	if status := p.cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() && status.Signal() == signal {
+		return false
+	}
+	if err != nil {
 		t.Errorf("after %s: %v", signal, err)
 	}
 	took := time.Since(begun)
@@ -112,6 +125,7 @@ func (p *process) terminate(t *testing.T, signal syscall.Signal) {
 	if p.stderr.Len() > 0 {
 		t.Errorf("stderr is not silent:\n%s", p.stderr.String())
 	}
+	return true
 }
 
 // refused runs a devserver that must fail, and returns what it says.
