@@ -100,8 +100,8 @@ func plural(n int64, length int) int {
 // kind is what hosts have in common for constraints: the same features and
 // attributes, and the same countables beside cpus and memory.
 type kind struct {
-	features map[string]bool
-	has      func(feature string) bool
+	has      func(feature string) bool // one of the features
+	features int                       // how many there are
 	// countables tells which dimensions its hosts have.
 	countables []bool
 	sizes      []kindSize // those of its hosts, each once
@@ -168,7 +168,7 @@ func (ks *kinds) find(size []int64, features []string) int32 {
 	for _, name := range features {
 		has[name] = true
 	}
-	k := kind{features: has, has: func(name string) bool { return has[name] }, countables: countables, key: key.String()}
+	k := kind{has: func(name string) bool { return has[name] }, features: len(has), countables: countables, key: key.String()}
 	ks.all = append(ks.all, k)
 	ks.index[key.String()] = int32(len(ks.all) - 1)
 	return int32(len(ks.all) - 1)
@@ -201,7 +201,7 @@ func (ks *kinds) sort(open []int32, need []int64) {
 		return n
 	}
 	slices.SortStableFunc(open, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(unasked(a), unasked(b)), cmp.Compare(len(ks.all[a].features), len(ks.all[b].features)), strings.Compare(ks.all[a].key, ks.all[b].key))
+		return cmp.Or(cmp.Compare(unasked(a), unasked(b)), cmp.Compare(ks.all[a].features, ks.all[b].features), strings.Compare(ks.all[a].key, ks.all[b].key))
 	})
 }
 

@@ -229,7 +229,8 @@ func (s shape) outside(n *Node) string {
 	return ""
 }
 
-func (s shape) create(name, address, state string) []string {
+// create makes a node that is to come: Slurm gives it no jobs until its slurmd registers.
+func (s shape) create(name, address string) []string {
 	command := []string{"create", "nodename=" + name, fmt.Sprintf("CPUs=%d", s.cpus), fmt.Sprintf("RealMemory=%d", s.memoryMB)}
 	if len(s.features) > 0 {
 		command = append(command, "Feature="+strings.Join(s.features, ","))
@@ -240,7 +241,7 @@ func (s shape) create(name, address, state string) []string {
 	if address != "" {
 		command = append(command, "NodeAddr="+address)
 	}
-	return append(command, "State="+state)
+	return append(command, "State=FUTURE")
 }
 
 // declare makes a dynamic node where there is none. Making one that is there says
@@ -260,7 +261,7 @@ func declare(n *Node, m backend.Machine, o HostOptions) ([]string, error) {
 	}
 	switch {
 	case n == nil:
-		return s.create(m.Name, m.Address, "FUTURE"), nil
+		return s.create(m.Name, m.Address), nil
 	case !n.dynamic():
 		return nil, fmt.Errorf("host %s is in slurm.conf, so it is not ours to make; name the template's hosts otherwise, or set slurm.templates[%s].kind", m.Name, m.Template)
 	case n.Booted != 0:
@@ -383,7 +384,7 @@ func placeholder(n *Node, m backend.Machine, o HostOptions) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case n == nil:
-		return s.create(m.Name, "", "FUTURE"), nil
+		return s.create(m.Name, ""), nil
 	case !isPlaceholder(n):
 		return nil, notPlaceholder(n)
 	case s.lacks(n) != "":
