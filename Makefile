@@ -82,19 +82,22 @@ lint: ## Check the code without running it
 # In these no two goroutines run at once, but for some tests: the race detector takes ten times as long to see little.
 ALONE := ^xce.internal/elastic/(cluster|ledger|policy|scheduling|simulation)(/|$$)
 
+# What has tests of whole processes is run once, with those.
+WHOLE := ./cmd/xce-elastic/dev ./controller/slurm/... ./providers/scripts/slurmd/... ./cmd/xce-elastic/...
+
 race: ## Unit, property and workflow tests, with the race detector
-	# What runs whole Slurm clusters and nothing else is run with the end-to-end tests.
-	go test -race -parallel 4 $$(go list ./... | grep -E -v -e '$(ALONE)' -e '/(slurmtest|scripts/slurmd)$$') ./simulation/sweep ./simulation/timeskip
+	go test -race -parallel 4 $$(go list ./... | grep -E -v '$(ALONE)' | grep -vxF "$$(go list $(WHOLE))") ./simulation/sweep ./simulation/timeskip
+	XCE_TEST_STATE=sqlite go test ./controller ./controller/store # with the race detector they ran on PostgreSQL
 	go test $$(go list ./... | grep -E '$(ALONE)' | grep -E -v '/(sweep|timeskip)$$')
 	go test -race -run 'IsKeptForTheLendersMinimumHold|ComesForAJobAndGoes|OperatorMayTake' ./simulation
 	cd devserver && go test ./...
 
 # The longest first, so that the others run beside it.
-E2E = go test $(AGAIN) -timeout 25m -v -tags e2e
+E2E = go test -race $(AGAIN) -timeout 25m -v -tags e2e
 AGAIN := -count=1
 
 e2e: build ## Whole processes: real Temporal server, real scripts, real Slurm, kill -9
-	$(E2E) ./cmd/xce-elastic/dev ./controller/slurm/... ./providers/scripts/slurmd/... ./cmd/xce-elastic/...
+	$(E2E) $(WHOLE)
 
 test-slurm: build slurm ## Of these, what needs a Slurm
 	$(E2E) ./controller/slurm/... ./providers/scripts/slurmd/...

@@ -107,13 +107,13 @@ func (r *reading) named(name string) (id int64, found bool) {
 // inUse answers how many units of a resource jobs have, and how many others keep back for
 // theirs. Where the count is less than what the running jobs ask for, it was lost and begun anew.
 func (r *reading) inUse(resource string) (used, reserved int64) {
-	for i := range r.View.Jobs {
-		if job := &r.View.Jobs[i]; job.State == cluster.JobRunning {
-			used += job.TokensTaken(job.Alternative)[resource]
-		}
-	}
 	counted := r.Resources[resource]
-	return max(used, counted.Used), counted.Reserved
+	return max(backend.Listed(r.View.Jobs, resource), counted.Used), counted.Reserved
+}
+
+// inUseAsListed answers how many units of a resource jobs had when those were listed that wait.
+func (r *reading) inUseAsListed(resource string) int64 {
+	return backend.Listed(r.View.Jobs, resource) + r.Resources[resource].Unlisted
 }
 
 // work begins a change, or a look at the state, on behalf of the actor.

@@ -173,6 +173,8 @@ func (w *work) narrow(in *scheduling.Input) {
 		if !found {
 			continue
 		}
+		// Units of a job that began after it was listed as waiting must not be lacking for that very job.
+		r.InUse = min(r.InUse, w.reading.inUseAsListed(r.Name))
 		r.KeepBack += counted.Reserved + counted.Elsewhere
 		r.Total = min(r.Total, counted.Ceiling)
 		if room := max(counted.Ceiling-r.Owned, 0); r.Elastic != nil && r.Elastic.MaxBorrowed > room {
@@ -181,6 +183,16 @@ func (w *work) narrow(in *scheduling.Input) {
 			r.Elastic = &elastic
 		}
 	}
+}
+
+// idle answers the idle clock of a resource, after a session that found it so: no more is idle than the backend
+// counts as unused, though the session went by what was used when jobs were listed.
+func (w *work) idle(resource string, found cluster.IdleClock, total int64) cluster.IdleClock {
+	if w.reading == nil {
+		return found
+	}
+	used, _ := w.reading.inUse(resource)
+	return found.Follow(min(found.Units(), total-used), w.now)
 }
 
 // isBarred tells whether neither more hosts nor more tokens would let a job start, as the backend says.

@@ -142,15 +142,17 @@ func TestWhatIsAskedForIsWhatLacks(t *testing.T) {
 		change func(*scheduler)
 		units  int64 // that are asked for
 	}{
-		"enough is free":                  {2, func(*scheduler) {}, 0},
-		"it needs none":                   {0, func(*scheduler) {}, 0},
-		"some lack":                       {5, func(*scheduler) {}, 3},
-		"others reserve what is had":      {2, func(s *scheduler) { s.tokens["vcs"].Reserved = 1 }, 1},
-		"what is had is in use elsewhere": {2, func(s *scheduler) { s.tokens["vcs"].Elsewhere = 2 }, 2},
-		"more is used than is had":        {2, func(s *scheduler) { s.tokens["vcs"].Used = 5 }, 5},
-		"the backend's total leaves room": {5, func(s *scheduler) { s.tokens["vcs"].Ceiling = 5 }, 3},
-		"the backend's total is too low":  {5, func(s *scheduler) { s.tokens["vcs"].Ceiling = 4 }, 0},
-		"it is less than is had":          {2, func(s *scheduler) { s.tokens["vcs"].Ceiling = 1 }, 0},
+		"enough is free":                   {2, func(*scheduler) {}, 0},
+		"it needs none":                    {0, func(*scheduler) {}, 0},
+		"some lack":                        {5, func(*scheduler) {}, 3},
+		"others reserve what is had":       {2, func(s *scheduler) { s.tokens["vcs"].Reserved = 1 }, 1},
+		"what is had is in use elsewhere":  {2, func(s *scheduler) { s.tokens["vcs"].Elsewhere = 2 }, 2},
+		"more is used than is had":         {2, func(s *scheduler) { s.tokens["vcs"].Used, s.tokens["vcs"].Unlisted = 5, 5 }, 5},
+		"it began when it had been listed": {2, func(s *scheduler) { s.tokens["vcs"].Used = 2 }, 0},
+		"so did one that was not listed":   {5, func(s *scheduler) { s.tokens["vcs"].Used, s.tokens["vcs"].Unlisted = 2, 1 }, 4},
+		"the backend's total leaves room":  {5, func(s *scheduler) { s.tokens["vcs"].Ceiling = 5 }, 3},
+		"the backend's total is too low":   {5, func(s *scheduler) { s.tokens["vcs"].Ceiling = 4 }, 0},
+		"it is less than is had":           {2, func(s *scheduler) { s.tokens["vcs"].Ceiling = 1 }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

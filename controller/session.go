@@ -305,8 +305,8 @@ func (w *work) apply(read state, result scheduling.Result) error {
 	if err := w.applyJobs(read, result); err != nil {
 		return err
 	}
-	for _, r := range read.resources {
-		if clock := result.Clocks[r.Name]; !slices.Equal(clock, r.Idle) {
+	for i, r := range read.resources {
+		if clock := w.idle(r.Name, result.Clocks[r.Name], read.in.Resources[i].Total); !slices.Equal(clock, r.Idle) {
 			r.Idle = clock
 			if err := w.SaveResource(r); err != nil {
 				return err

@@ -200,7 +200,7 @@ func (r *reader) after(b pageBlock) {
 
 // borrows sees the page's job wait, borrow, run, and what is said of it.
 func (r *reader) borrows() {
-	id := regexp.MustCompile(`\d+`).FindString(r.said["sbatch --licenses=vcs:6 --output=/dev/null --wrap 'sleep 20'"])
+	id := regexp.MustCompile(`\d+`).FindString(r.said["sbatch --licenses=vcs:6 --output=/dev/null --wrap 'sleep 600'"])
 	r.shows(r.said["squeue"], id+` .*(Licenses|None)|`+id+` .* R `)
 	r.waits(time.Minute, "squeue", id+` .* R `)
 	r.waits(time.Minute, "scontrol -o show licenses", `LicenseName=vcs Total=12 Used=6 .*Reserved=6`)

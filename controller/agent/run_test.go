@@ -158,7 +158,6 @@ func TestAJobWhoseProcessesVanishHasFailed(t *testing.T) {
 	f := newFarm(t, store.Memory)
 	id := f.shell("sleep 60")
 	f.job(id, func(j cluster.Job) bool { return j.State == cluster.JobRunning })
-	time.Sleep(50 * time.Millisecond)
 	pid := number(t, filepath.Join(f.jobFolder("1"), "pid"))
 	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)

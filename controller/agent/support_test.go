@@ -98,11 +98,18 @@ func (f *farm) ended(id int64) cluster.Job {
 // jobFolder answers the folder of the job that was placed last with this id.
 func (f *farm) jobFolder(id string) string {
 	f.t.Helper()
-	all, err := filepath.Glob(filepath.Join(f.folder, id+"-*"))
-	if err != nil || len(all) == 0 {
-		f.t.Fatalf("job %s has no folder: %v", id, err)
+	for range 1000 {
+		all, err := filepath.Glob(filepath.Join(f.folder, id+"-*"))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if len(all) > 0 {
+			return all[len(all)-1]
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
-	return all[len(all)-1]
+	f.t.Fatalf("job %s has no folder", id)
+	return ""
 }
 
 // content waits for a file with a whole line in it.

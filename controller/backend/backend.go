@@ -32,12 +32,24 @@ type View struct {
 	Warnings []string
 }
 
+// Listed answers how many units of a resource those of the jobs have that run.
+func Listed(jobs []cluster.Job, resource string) (units int64) {
+	for i := range jobs {
+		if job := &jobs[i]; job.State == cluster.JobRunning {
+			units += job.TokensTaken(job.Alternative)[resource]
+		}
+	}
+	return units
+}
+
 // Resource is how the scheduler counts a shared resource. What jobs can still take
 // is max(0, Ceiling - Used - Withheld - Reserved - Elsewhere).
 type Resource struct {
 	// Ceiling is the fixed total; jobs that ask for more are refused as they are submitted.
 	Ceiling int64
-	Used    int64
+	// Used is what jobs have. Unlisted is as much of it as none of the view's jobs has, and lastingly: units are counted
+	// when jobs have been listed, so that a job which starts in between is listed as waiting and its units are in use.
+	Used, Unlisted int64
 	// Withheld is what we keep from jobs, since it is not had now; Reserved is what others keep back for
 	// theirs of the rest.
 	Withheld, Reserved int64

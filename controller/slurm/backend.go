@@ -161,6 +161,8 @@ type Backend struct {
 	guard Guard
 	// believed is how the resources were counted when that was last not doubted.
 	believed map[string]backend.Resource
+	// unlisted is how many units of each resource were used at the last reading that none of its jobs had.
+	unlisted map[string]int64
 	judging  sync.Mutex
 	// starts tells when slurmctld was seen to start.
 	starts starts

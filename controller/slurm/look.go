@@ -17,7 +17,8 @@ type reading struct {
 	jobs         []Job
 	nodes        []Node
 	partitions   []Partition
-	licences     map[string]Licence
+	before       map[string]Licence // as they were before the jobs were listed
+	licences     map[string]Licence // as they were when all else had been read
 	reservations []Reservation
 	settings     Settings
 }
@@ -39,15 +40,19 @@ func (b *Backend) Look(ctx context.Context) (backend.View, error) {
 		return backend.View{}, fmt.Errorf("look at Slurm: %w", err)
 	}
 	v := b.view(r)
+	b.list(v, r.before)
 	b.believe(v.Resources, doubted)
 	return v, nil
 }
 
 // read reads everything. Licences come after the reservations, so that what is used is of a
-// time when what is kept back was. The settings are the last: where slurmctld started again
+// time when what is kept back was, and before the jobs too, for [Backend.list]. The settings are the last: where slurmctld started again
 // while the rest was read, they tell of the new start.
 func (b *Backend) read(ctx context.Context) (r reading, err error) {
 	r.at = b.Now()
+	if r.before, err = b.Commands.Licences(ctx); err != nil {
+		return r, err
+	}
 	if r.jobs, err = b.Commands.Jobs(ctx); err != nil {
 		return r, err
 	}
@@ -73,6 +78,21 @@ func (b *Backend) judge(r reading) (doubted map[string]string, err error) {
 	defer b.judging.Unlock()
 	b.guard, doubted, err = b.guard.Judge(factsOf(r, b.licenceNames()))
 	return doubted, err
+}
+
+// list notes how many of the used units none of the view's jobs has. Jobs start and end while all is read: what
+// was not used before as well as after they were listed, at this reading and at the last, does not count.
+func (b *Backend) list(v backend.View, before map[string]Licence) {
+	b.judging.Lock()
+	defer b.judging.Unlock()
+	last := b.unlisted
+	b.unlisted = map[string]int64{}
+	for our, r := range v.Resources {
+		now := max(0, min(before[b.Options.Licences[our]].Used, r.Used)-backend.Listed(v.Jobs, our))
+		b.unlisted[our] = now
+		r.Unlisted = min(now, last[our])
+		v.Resources[our] = r
+	}
 }
 
 // believe puts what was last believed in the place of what is doubted of resources, and keeps what is believed.

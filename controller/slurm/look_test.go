@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"xce.internal/elastic/cluster"
 	"xce.internal/elastic/controller/backend"
 )
 
@@ -63,6 +64,45 @@ func TestOneLicenceThatIsGoneLeavesTheOthers(t *testing.T) {
 	})
 	if jobs[0].Told.Barred != "" || !strings.Contains(jobs[1].Told.Barred, "licence zebu, which is gone") || jobs[2].Tokens["zebu"] != 1 || jobs[3].Tokens != nil || jobs[3].Told.Barred != "" {
 		t.Errorf("%+v", jobs)
+	}
+}
+
+// Units that a job has got since it was listed as waiting are used, and are none that lastingly nobody listed has.
+func TestUnitsOfJobsThatBeginMeanwhileAreNotUnlisted(t *testing.T) {
+	type reading struct{ before, listed, after int64 }
+	for name, c := range map[string]struct {
+		readings []reading
+		want     int64 // unlisted, at the last of them
+	}{
+		"all are listed":                      {[]reading{{5, 5, 5}, {5, 5, 5}}, 0},
+		"one began after it was listed":       {[]reading{{0, 0, 0}, {0, 0, 6}}, 0},
+		"so it was at two readings":           {[]reading{{0, 0, 6}, {6, 6, 9}}, 0},
+		"one ended, and the next began":       {[]reading{{6, 6, 6}, {6, 0, 6}}, 0},
+		"one ended while jobs were listed":    {[]reading{{6, 6, 6}, {6, 6, 0}}, 0},
+		"some are listed never":               {[]reading{{7, 5, 7}, {7, 5, 7}}, 2},
+		"and others began":                    {[]reading{{7, 5, 7}, {7, 5, 10}}, 2},
+		"some more than before":               {[]reading{{6, 5, 6}, {9, 5, 9}}, 1},
+		"some that are listed now":            {[]reading{{7, 5, 7}, {7, 7, 7}}, 0},
+		"nothing is known of a time before":   {[]reading{{7, 5, 7}}, 0},
+		"fewer are counted than jobs ask for": {[]reading{{2, 5, 2}, {2, 5, 2}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := New(Options{Licences: map[string]string{"vcs": "foo"}})
+			var v backend.View
+			for _, r := range c.readings {
+				v = backend.View{
+					Jobs: []cluster.Job{
+						{ID: 1, State: cluster.JobRunning, JobSpec: cluster.JobSpec{Tokens: map[string]int64{"vcs": r.listed}}},
+						{ID: 2, State: cluster.JobWaiting, JobSpec: cluster.JobSpec{Tokens: map[string]int64{"vcs": 6}}},
+					},
+					Resources: map[string]backend.Resource{"vcs": {Ceiling: 20, Used: r.after}},
+				}
+				b.list(v, map[string]Licence{"foo": {Name: "foo", Total: 20, Used: r.before}})
+			}
+			if got := v.Resources["vcs"].Unlisted; got != c.want {
+				t.Errorf("%d are unlisted, want %d", got, c.want)
+			}
+		})
 	}
 }
 

@@ -76,13 +76,17 @@ func (w *watch) bursts(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// killSlurm kills slurmctld and starts it again up to 3 s later.
+// killSlurm kills slurmctld and starts it again up to 3 s later. Ids that it gave and forgot are not used again,
+// since Slurm would hold the next job of such an id, or end it, for what the first still does on its node.
 func (w *watch) killSlurm(times int, r *rand.Rand) {
-	for range times {
+	for i := range times {
 		pause(w.t.Context(), r, time.Second, 9*time.Second)
 		w.killed("slurmctld")
 		w.slurm.KillController()
 		pause(w.t.Context(), r, time.Millisecond, 3*time.Second)
+		if err := w.slurm.Set(fmt.Sprintf("FirstJobId=%d", 1000*(i+1))); err != nil {
+			w.t.Error(err)
+		}
 		if err := w.slurm.StartController(w.t.Context()); err != nil {
 			w.t.Errorf("start slurmctld again: %v", err)
 			return

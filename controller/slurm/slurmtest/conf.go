@@ -48,6 +48,22 @@ func (c *Cluster) configure() error {
 	return nil
 }
 
+// Set puts a line into slurm.conf in place of those with its key. It is read by scontrol reconfigure, or at the next start.
+func (c *Cluster) Set(line string) error {
+	text, err := os.ReadFile(c.Conf())
+	if err != nil {
+		return err
+	}
+	lines := slices.DeleteFunc(strings.Split(string(text), "\n"), func(old string) bool { return keyOf(old) == keyOf(line) })
+	return os.WriteFile(c.Conf(), []byte(line+"\n"+strings.Join(lines, "\n")), 0o644)
+}
+
+// keyOf answers of which key a line is; case does not count.
+func keyOf(line string) string {
+	key, _, _ := strings.Cut(line, "=")
+	return strings.ToLower(strings.TrimSpace(key))
+}
+
 // configured answers the names of the nodes in slurm.conf.
 func (c *Cluster) configured() (names []string) {
 	for _, kind := range []struct {
@@ -116,12 +132,8 @@ func (c *Cluster) licences() string {
 
 // replace puts the caller's lines in the place of ours.
 func (c *Cluster) replace(lines []string) []string {
-	key := func(line string) string {
-		key, _, _ := strings.Cut(line, "=")
-		return strings.ToLower(strings.TrimSpace(key))
-	}
 	for _, theirs := range c.Lines {
-		lines = slices.DeleteFunc(lines, func(ours string) bool { return key(ours) == key(theirs) })
+		lines = slices.DeleteFunc(lines, func(ours string) bool { return keyOf(ours) == keyOf(theirs) })
 	}
 	return append(lines, c.Lines...)
 }

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"xce.internal/elastic/providers/scripts/process"
 )
 
 // The backend relies on what stands here about Slurm 22.05, and on much of it against
@@ -287,8 +290,7 @@ var traps = []trap{
 		c.does("scontrol", "update", "nodename=n3", "state=undrain")
 	}},
 	{"a total below what is in use lets jobs run on", false, func(c trapped) {
-		id := c.job("sleep 600", "-L", "foo:3")
-		c.becomes(id, "RUNNING")
+		id := c.begun("sleep 600", "-L", "foo:3") // one that is just being launched may be requeued by a reconfigure, and held
 		c.setLicences("foo:2,sim:4")
 		c.counts("foo", "2 3 0 0")
 		c.stays(id, "RUNNING")
@@ -347,21 +349,9 @@ var traps = []trap{
 		holds := c.job("sleep 600", "-w", "n1", "-L", "foo:2")
 		c.becomes(holds, "RUNNING")
 		time.Sleep(6 * time.Second) // it writes what it knows at least every 5 s
-		lost := false
-		for range 5 { // a write may happen just then
-			id := c.job("true", "--hold")
-			c.KillController()
-			c.restart()
-			if c.JobState(c.T.Context(), id) == "" {
-				if again := c.job("true", "--hold"); again != id {
-					c.Errorf("job %s is lost, and the next is %s", id, again)
-				}
-				lost = true
-				break
-			}
-		}
-		if !lost {
-			c.Error("no job was lost in 5 kills")
+		id := c.forgets(func() string { return c.job("true", "--hold") })
+		if again := c.job("true", "--hold"); again != id {
+			c.Errorf("job %s is lost, and the next is %s", id, again)
 		}
 		c.counts("foo", "10 2 8 5")
 		if !c.drained("n3") || c.NodeState(c.T.Context(), "d3") == nil {
@@ -371,6 +361,30 @@ var traps = []trap{
 			_, err := c.Run(c.T.Context(), "scontrol", "update", "nodename=n3", "state=undrain")
 			return err == nil
 		})
+	}},
+	{"a job with the id of a forgotten one that runs on is held, and its node is drained", true, func(c trapped) {
+		id := c.forgets(func() string { return c.begun("sleep 600", "-w", "n2") })
+		first := c.jobsOf("n2")
+		// As on a machine that is loaded: Slurm tells its node to end what it does not know, which takes its time.
+		process.Signal(syscall.SIGSTOP, first...)
+		defer process.Signal(syscall.SIGCONT, first...)
+		if again := c.job("sleep 1", "-w", "n2"); again != id {
+			c.Fatalf("the next job is %s, not %s", again, id)
+		}
+		c.until("its node is drained", func() bool { return c.drained("n2") })
+		process.Signal(syscall.SIGCONT, first...)
+		c.waitsFor(id, "launch failed requeued held")
+		c.does("scontrol", "update", "nodename=n2", "state=undrain")
+	}},
+	{"ids go on from FirstJobId after a start, where that is higher", true, func(c trapped) {
+		c.StopController()
+		if err := c.Set("FirstJobId=5000"); err != nil {
+			c.Fatal(err)
+		}
+		c.restart()
+		if id := c.job("true", "--hold"); id != "5000" {
+			c.Errorf("the next job is %s", id)
+		}
 	}},
 	{"a token comes back when its job has left the state COMPLETING", true, func(c trapped) {
 		id := c.begun("trap '' TERM; while :; do sleep 1; done", "-w", "n1", "-L", "foo:3")
@@ -445,20 +459,35 @@ func (c trapped) restart() {
 	}
 }
 
+// forgets kills slurmctld just after it has written what it knows and then got a job, until it has forgotten that.
+func (c trapped) forgets(job func() string) (id string) {
+	c.Helper()
+	written := func() time.Time {
+		info, err := os.Stat(c.path("ctld", "job_state"))
+		if err != nil {
+			return time.Time{}
+		}
+		return info.ModTime()
+	}
+	for range 5 {
+		was := written()
+		c.job("true", "--hold")
+		c.until("slurmctld has written its jobs down", func() bool { return written().After(was) })
+		id = job()
+		c.KillController()
+		c.restart()
+		if c.JobState(c.T.Context(), id) == "" {
+			return id
+		}
+	}
+	c.Fatal("no job was forgotten in 5 kills")
+	return ""
+}
+
 // setLicences writes slurm.conf anew, and has it read.
 func (c trapped) setLicences(licences string) {
 	c.Helper()
-	text, err := os.ReadFile(c.Conf())
-	if err != nil {
-		c.Fatal(err)
-	}
-	lines := strings.Split(string(text), "\n")
-	for i, line := range lines {
-		if strings.HasPrefix(line, "Licenses=") {
-			lines[i] = "Licenses=" + licences
-		}
-	}
-	if err := os.WriteFile(c.Conf(), []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+	if err := c.Set("Licenses=" + licences); err != nil {
 		c.Fatal(err)
 	}
 	c.does("scontrol", "reconfigure")

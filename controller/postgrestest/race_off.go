@@ -1,0 +1,5 @@
+//go:build !race
+
+package postgrestest
+
+const racing = false
