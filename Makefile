@@ -93,7 +93,7 @@ race: ## Unit, property and workflow tests, with the race detector
 	cd devserver && go test ./...
 
 # The longest first, so that the others run beside it.
-E2E = go test -race $(AGAIN) -timeout 25m -v -tags e2e
+E2E = go test -race $(AGAIN) -timeout 25m -parallel 3 -v -tags e2e
 AGAIN := -count=1
 
 e2e: build ## Whole processes: real Temporal server, real scripts, real Slurm, kill -9

@@ -331,7 +331,7 @@ func (f *farm) writeConfig(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.choose(); err != nil {
+	if f.address, err = freePort(); err != nil {
 		return err
 	}
 	local, err := f.beside("local")
@@ -366,20 +366,14 @@ func (f *farm) as(file string) []string {
 	return []string{"XCE_PEER_CERT=" + files.Cert, "XCE_PEER_KEY=" + files.Key}
 }
 
-// choose chooses where the controller will be, each time that it starts, and makes the client that reaches it there.
-func (f *farm) choose() (err error) {
-	if f.address, err = freePort(); err != nil {
-		return err
-	}
-	tls, err := pki.In(f.path("pki"), "admin").Client()
-	if err != nil {
-		return err
-	}
-	f.controller = api.NewClient("https://"+f.address, tls)
-	return nil
-}
-
 func (f *farm) startController(ctx context.Context) error {
+	if f.controller == nil { // it stays the same when the controller starts anew
+		tls, err := pki.In(f.path("pki"), "admin").Client()
+		if err != nil {
+			return err
+		}
+		f.controller = api.NewClient("https://"+f.address, tls)
+	}
 	p, err := f.run("controller", f.Program, []string{"controller", "--config", configName})
 	if err != nil {
 		return err

@@ -124,7 +124,11 @@ func (f *farm) submitMix(ctx context.Context, t *testing.T, r *rand.Rand) (submi
 			f.submitOnce(t, spec)
 			submitted++
 		}
-		pause(ctx, r, 2*time.Second, 3*time.Second)
+		least := 2 * time.Second
+		if r.IntN(2) == 0 {
+			least = 4 * time.Second // so that hosts fall idle, and others are made
+		}
+		pause(ctx, r, least, least+time.Second)
 	}
 	return submitted
 }
