@@ -21,13 +21,13 @@ import (
 type closing struct {
 	mu     sync.Mutex
 	fences map[*fence]bool
-	tokens map[string]withheld // by resource
+	tokens map[string][]withheld // by resource; each is later than the one before it, and less is usable
 }
 
-// fence is one fence under way: of a resource, of which so much stays usable, or of a host.
+// fence is one fence under way: of units of a resource, which are not usable meanwhile, or of a host.
 type fence struct {
 	resource string
-	usable   int64
+	units    int64
 	host     string
 }
 
@@ -38,7 +38,7 @@ type withheld struct {
 }
 
 func newClosing() *closing {
-	return &closing{fences: map[*fence]bool{}, tokens: map[string]withheld{}}
+	return &closing{fences: map[*fence]bool{}, tokens: map[string][]withheld{}}
 }
 
 // begin puts a fence under way, until the answered function is called.
@@ -59,7 +59,7 @@ func (c *closing) usable(resource string, total int64) int64 {
 	defer c.mu.Unlock()
 	for f := range c.fences {
 		if f.resource == resource {
-			total = min(total, f.usable)
+			total -= f.units
 		}
 	}
 	return max(total, 0)
@@ -77,22 +77,30 @@ func (c *closing) closes(host string) bool {
 	return false
 }
 
-// keeps notes that jobs can use so many units of a resource and no more, which is news
-// where it was just changed so.
-func (c *closing) keeps(resource string, usable int64, changed bool, now time.Time) {
+// keeps notes that jobs can use so many units of a resource from now on and no more, and how many they could use
+// before. Where that is more than was known nothing is known any more of what they could use earlier.
+func (c *closing) keeps(resource string, usable, before int64, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old, known := c.tokens[resource]; !known || changed || usable != old.usable {
-		c.tokens[resource] = withheld{usable, now}
+	all := c.tokens[resource]
+	if n := len(all); n > 0 && before > all[n-1].usable {
+		all = nil
 	}
+	next := withheld{usable, now}
+	for n := len(all); n > 0 && all[n-1].usable <= usable; n-- { // since then it was never more than it is now
+		next.since, all = all[n-1].since, all[:n-1]
+	}
+	c.tokens[resource] = append(all, next)
 }
 
 // since answers since when jobs can use no more than so many units of a resource.
 func (c *closing) since(resource string, usable int64, now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old, known := c.tokens[resource]; known && old.usable <= usable {
-		return old.since
+	for _, w := range c.tokens[resource] {
+		if w.usable <= usable {
+			return w.since
+		}
 	}
 	return now
 }
@@ -107,11 +115,11 @@ func (c *closing) forget(resource string) {
 
 // fenceLoan fences units of a loan behind the backend.
 func (s *Service) fenceLoan(ctx context.Context, actor string, in judge.LoanWrite) (api.Written, error) {
-	name, most, usable, err := s.foresee(ctx, in)
+	most, out, err := s.foresee(ctx, in)
 	if err != nil {
 		return api.Written{}, err
 	}
-	end, err := s.closeTokens(ctx, name, usable, most > 0)
+	end, err := s.closeTokens(ctx, out, most > 0)
 	if err != nil {
 		return api.Written{}, err
 	}
@@ -121,9 +129,8 @@ func (s *Service) fenceLoan(ctx context.Context, actor string, in judge.LoanWrit
 	return written, err
 }
 
-// foresee answers how many units a fence would take of which resource, and how many jobs
-// could use then.
-func (s *Service) foresee(ctx context.Context, in judge.LoanWrite) (name string, units, usable int64, err error) {
+// foresee answers how many units of the loan a fence would take, and what it would take out of the total.
+func (s *Service) foresee(ctx context.Context, in judge.LoanWrite) (units int64, out leaving, err error) {
 	err = s.store.Read(ctx, func(tx *store.Tx) error {
 		w := s.work(tx, "")
 		w.acting = actingOf(ctx)
@@ -131,12 +138,18 @@ func (s *Service) foresee(ctx context.Context, in judge.LoanWrite) (name string,
 		if err != nil {
 			return err
 		}
-		name = books.Resource.Name
 		answer, err := books.Write(in, w.now)
-		units, usable = unitsTaken(answer), answer.Event.TotalAfter
+		units = unitsTaken(answer)
+		out = leaving{resource: books.Resource.Name, units: answer.Event.TotalBefore - answer.Event.TotalAfter, total: answer.Event.TotalAfter}
 		return err
 	})
-	return name, units, usable, err
+	return units, out, err
+}
+
+// leaving is what is about to leave the total of a resource, and what that is then.
+type leaving struct {
+	resource     string
+	units, total int64
 }
 
 // unitsTaken answers how many units a fence takes out of use.
@@ -147,21 +160,23 @@ func unitsTaken(a judge.LoanAnswer) int64 {
 	return a.Event.After.Fenced - a.Event.Before.Fenced
 }
 
-// closeTokens keeps from jobs what is more than so many units of a resource, and waits until
-// that lasts. It is kept so until the answered function is called.
-func (s *Service) closeTokens(ctx context.Context, name string, usable int64, needed bool) (end func(), err error) {
+// closeTokens keeps units from jobs that are about to leave the total, and waits until
+// that lasts. They are kept so until the answered function is called.
+func (s *Service) closeTokens(ctx context.Context, out leaving, needed bool) (end func(), err error) {
 	if !needed {
 		return func() {}, nil
 	}
 	if err := s.mayFence(); err != nil {
 		return nil, err
 	}
-	end = s.closing.begin(&fence{resource: name, usable: usable})
-	if err := s.settleResource(ctx, name); err != nil {
+	end = s.closing.begin(&fence{resource: out.resource, units: out.units})
+	if err := s.settleResource(ctx, out.resource); err != nil {
 		end()
-		return nil, s.unknownOutcome("keep "+name+" from jobs", err)
+		return nil, s.unknownOutcome("keep "+out.resource+" from jobs", err)
 	}
-	if err := s.lasts(ctx, s.closing.since(name, usable, time.Now())); err != nil {
+	// So much the total will be when those under way have taken theirs, which they do before us.
+	usable := s.closing.usable(out.resource, out.total+out.units)
+	if err := s.lasts(ctx, s.closing.since(out.resource, usable, time.Now())); err != nil {
 		end()
 		return nil, err
 	}
@@ -182,21 +197,32 @@ func (s *Service) lasts(ctx context.Context, since time.Time) error {
 	}
 }
 
-// recount has the backend say what is in use of a resource now that no more than so many
-// units can be used, in the transaction that takes the rest out of the books: what a job
-// has taken at the last moment stays.
-func (s *Service) recount(ctx context.Context, w *work, name string, usable int64) error {
+// hasLasted tells whether jobs can use no more than so many units of a resource for so long that it outlives
+// any failure of the backend.
+func (s *Service) hasLasted(resource string, usable int64) bool {
+	now := time.Now()
+	return now.Sub(s.closing.since(resource, usable, now)) >= s.config.Backend.Lasting()
+}
+
+// recount has the backend say what is in use of a resource now that no more than what its total
+// will be can be used, in the transaction that takes the rest out of the books: what a job
+// has taken at the last moment stays. What other fences keep from jobs stays so.
+func (s *Service) recount(ctx context.Context, w *work, name string, after int64) error {
 	if err := s.mustAnswer(); err != nil {
 		return err
 	}
-	if time.Since(s.closing.since(name, usable, time.Now())) < s.config.Backend.Lasting() {
+	if !s.hasLasted(name, after) {
 		return refuse(http.StatusServiceUnavailable, "%s changed while its units were about to be fenced; ask again", name)
 	}
-	counted, err := s.withhold(ctx, name, usable)
+	total, err := s.total(w, name)
+	if err != nil {
+		return err
+	}
+	counted, err := s.withhold(ctx, name, min(after, s.closing.usable(name, total)))
 	if err != nil {
 		return s.unknownOutcome("count "+name, err)
 	}
-	if counted.Changed {
+	if !s.hasLasted(name, after) {
 		return refuse(http.StatusServiceUnavailable, "%s had forgotten what is withheld of %s; ask again", s.config.Backend.Name(), name)
 	}
 	used, _ := w.reading.inUse(name)

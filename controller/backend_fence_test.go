@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,6 +58,42 @@ func TestAFenceIsNotUndoneByUnitsThatBecomeIdleMeanwhile(t *testing.T) {
 		w.Clock.Advance(5 * cluster.Second)
 	}
 	t.Error("nothing is fenced")
+}
+
+// Loans that go back at the same time do so at once: none spoils what another waits for.
+func TestLoansAreFencedBesideEachOther(t *testing.T) {
+	t.Parallel()
+	w, s := onSlurm(t)
+	w.offer(10)
+	job := s.submit(8, cluster.Told{Reason: "Licenses"})
+	tick(w, s)
+	loans := []string{"loan/vcs/p1-1", "loan/vcs/p1-2", "loan/vcs/p1-3"}
+	for _, id := range loans {
+		w.intend(id, 2)
+		w.commit(id, 2)
+	}
+	tick(w, s)
+	s.end(job)
+	tick(w, s)
+	w.Clock.Advance(2 * cluster.Hour)
+	tick(w, s)
+	s.lasting = 300 * time.Millisecond
+	least := s.tokens["vcs"].Ceiling
+	s.before = func() { least = min(least, s.tokens["vcs"].Ceiling-s.tokens["vcs"].Withheld) }
+	var all sync.WaitGroup
+	for i, id := range loans {
+		all.Go(func() {
+			time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+			written, err := w.Service.Fence(t.Context(), "p1", api.FenceLoan{LedgerWrite: at(id, 3)})
+			if err != nil || written.Refusal != nil || written.Loan.Fenced != 2 {
+				t.Errorf("of %s %d are fenced: %+v, %v", id, written.Loan.Fenced, written.Refusal, err)
+			}
+		})
+	}
+	all.Wait()
+	if r, vcs := w.Resource("vcs"), s.tokens["vcs"]; r.Total != 2 || vcs.Ceiling-vcs.Withheld != 2 || least != 2 {
+		t.Errorf("the total is %d, usable are %d, and were at least %d; want 2", r.Total, vcs.Ceiling-vcs.Withheld, least)
+	}
 }
 
 // A change of which the outcome is not known is news: what is fenced on it must have lasted.

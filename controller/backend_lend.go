@@ -11,20 +11,19 @@ import (
 // lendBehind lends units behind the backend: like what goes back to a lender, they are kept
 // from jobs before they leave the total.
 func (s *Service) lendBehind(ctx context.Context, actor, id string, lend api.LendUnits) error {
-	var more bool
-	var usable int64
+	var out leaving
 	err := s.store.Read(ctx, func(tx *store.Tx) error {
 		w := s.work(tx, "")
 		r, err := w.resource(lend.Resource)
 		if err == nil {
-			more, usable, err = w.afterLending(r, id, lend)
+			out, err = w.afterLending(r, id, lend)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	end, err := s.closeTokens(ctx, lend.Resource, usable, more)
+	end, err := s.closeTokens(ctx, out, out.units > 0)
 	if err != nil {
 		return err
 	}
@@ -34,11 +33,11 @@ func (s *Service) lendBehind(ctx context.Context, actor, id string, lend api.Len
 	return err
 }
 
-// afterLending tells whether a lending takes units out of the total, and what that is then.
-func (w *work) afterLending(r store.Resource, id string, lend api.LendUnits) (more bool, usable int64, err error) {
+// afterLending answers what a lending takes out of the total, which is less than none where units come back.
+func (w *work) afterLending(r store.Resource, id string, lend api.LendUnits) (leaving, error) {
 	before, after, err := w.lend(r, cluster.Lending{ID: id, Resource: r.Name, Units: lend.Units, To: lend.To})
 	w.decisions = nil // it is judged again
-	return after.Total() < before.Total(), after.Total(), err
+	return leaving{resource: r.Name, units: before.Total() - after.Total(), total: after.Total()}, err
 }
 
 // recountLending counts anew what is in use, where a lending takes units out of the total.
@@ -46,9 +45,9 @@ func (s *Service) recountLending(ctx context.Context, w *work, r store.Resource,
 	if s.config.Backend == nil {
 		return nil
 	}
-	more, usable, err := w.afterLending(r, id, lend)
-	if err != nil || !more {
+	out, err := w.afterLending(r, id, lend)
+	if err != nil || out.units <= 0 {
 		return err
 	}
-	return s.recount(ctx, w, r.Name, usable)
+	return s.recount(ctx, w, r.Name, out.total)
 }

@@ -26,7 +26,7 @@ func (s *Service) withhold(ctx context.Context, resource string, usable int64) (
 		}
 		return counted, err
 	}
-	s.closing.keeps(resource, usable, counted.Changed, time.Now())
+	s.closing.keeps(resource, usable, counted.Ceiling-counted.Before, time.Now())
 	return counted, nil
 }
 

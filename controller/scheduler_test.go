@@ -91,12 +91,15 @@ func (s *scheduler) Withhold(ctx context.Context, resource string, usable int64)
 		return backend.Resource{}, fmt.Errorf("licence %s is not in Slurm", resource)
 	}
 	want := min(max(r.Ceiling-usable, 0), r.Ceiling)
-	if r.Withheld == want && s.broken == nil {
-		return *r, nil
+	before := r.Withheld
+	if before == want && s.broken == nil {
+		counted := *r
+		counted.Before = before
+		return counted, nil
 	}
 	err := s.change(fmt.Sprintf("withhold %d %s", want, resource), func() { r.Withheld = want })
 	counted := *r
-	counted.Changed = true
+	counted.Before = before
 	return counted, err
 }
 

@@ -58,8 +58,8 @@ type Resource struct {
 	// Doubted says why what was read of it last is not believed yet; the numbers are then those that were last believed.
 	// Empty where they are believed.
 	Doubted string
-	// Changed tells that it has just been changed to be so.
-	Changed bool
+	// Before is what of it was withheld when it was to be changed: as much as Withheld where nothing had to be. A view has none.
+	Before int64
 }
 
 // HostState says how the scheduler stands to a host.

@@ -51,7 +51,7 @@ func TestRealRemoteLicences(t *testing.T) {
 	must(t, r.StartController(t.Context()))
 	r.until("it is as it was, without slurmdbd", func() bool {
 		got, err := b.Withhold(t.Context(), "vcs", 5)
-		got.Changed = false
+		got.Before = 0
 		return err == nil && got == (backend.Resource{Ceiling: 7, Withheld: 2, Used: 5})
 	})
 	if got := r.job(waits); !strings.HasPrefix(got, "RUNNING") {

@@ -51,13 +51,15 @@ func (b *Backend) Withhold(ctx context.Context, resource string, usable int64) (
 // keepBack keeps back what is more than usable units of a licence, and what others have added to that where they are respected.
 func (b *Backend) keepBack(ctx context.Context, resource, name string, usable int64) (backend.Resource, error) {
 	var refusal error
-	theirs, changed := int64(-1), false // what others have added is read once, before anything is changed
-	for range mostRounds {
+	theirs, before := int64(-1), int64(0) // what others have added is read once, before anything is changed
+	for round := range mostRounds {
 		r, next, err := b.look(ctx, resource, name, usable, &theirs)
-		if r.Changed = changed; err != nil || next.command == nil {
+		if round == 0 {
+			before = r.Withheld
+		}
+		if r.Before = before; err != nil || next.command == nil {
 			return r, err
 		}
-		changed = true
 		b.ours.about(resource, next.want-theirs, b.Now())
 		b.Log.Info("change what is kept back", "licence", name, "usable", usable, "command", strings.Join(next.command, " "))
 		_, refusal = b.Commands.Run(ctx, "scontrol", next.command...)
@@ -69,7 +71,7 @@ func (b *Backend) keepBack(ctx context.Context, resource, name string, usable in
 		}
 	}
 	r, next, err := b.look(ctx, resource, name, usable, &theirs)
-	if r.Changed = changed; err == nil && next.command != nil {
+	if r.Before = before; err == nil && next.command != nil {
 		err = fmt.Errorf("licence %s: Slurm keeps back %d, not %d, though it was told %d times; see the log of slurmctld: %w", name, r.Withheld, next.want, mostRounds, errOr(refusal, "it does not say why"))
 	}
 	return r, err

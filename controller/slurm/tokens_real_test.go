@@ -16,7 +16,7 @@ import (
 func withhold(t *testing.T, b *Backend, resource string, usable int64, want backend.Resource) {
 	t.Helper()
 	got, err := b.Withhold(context.Background(), resource, usable)
-	if got.Changed = false; err != nil || got != want {
+	if got.Before = 0; err != nil || got != want {
 		t.Errorf("%s, %d usable: %+v, %v; want %+v", resource, usable, got, err, want)
 	}
 }
@@ -179,7 +179,7 @@ func TestRealReservationIsLost(t *testing.T) {
 	must(t, r.StartController(t.Context()))
 	r.until("it is put right, and what is used is believed again", func() bool {
 		got, err := b.Withhold(context.Background(), "vcs", 0)
-		got.Changed = false
+		got.Before = 0
 		return err == nil && got == (backend.Resource{Ceiling: 5, Withheld: 5})
 	})
 }
