@@ -31,9 +31,9 @@ func (q queue) row(i int, array, state, on string) string {
 		started = "1767220100"
 	}
 	return strings.Join([]string{
-		id, id, array, "N/A", "N/A", "user" + strconv.Itoa(i%100), "chips", "main", "normal", state, "Licenses", strconv.Itoa(100000 - i%1000), "1", "4", "4",
+		id, id, array, "N/A", "N/A", "user" + strconv.Itoa(i%100), "main", state, "Licenses", strconv.Itoa(100000 - i%1000), "1", "4",
 		"1", "8000M", "avx512&(rhel8|rhel9)", fmt.Sprintf("vcs:%d,sim:1", i%3+1), "cpu=4,mem=8000M,node=1,billing=4,license/vcs=1", "N/A", "N/A", "N/A", "N/A",
-		"1-00:00:00", strconv.Itoa(1767220000 + i%5000), "1767220000", started, "(null)", "", on, "(null)", "OK", "regression_" + id,
+		"1-00:00:00", strconv.Itoa(1767220000 + i%5000), "1767220000", started, "(null)", on, "(null)", "OK", "regression_" + id,
 	}, "\x1f") + rowEnds + "\n"
 }
 
@@ -65,6 +65,7 @@ func (q queue) standIn(tb testing.TB) string {
 		"node":        nodes.String(),
 		"licenses":    fmt.Sprintf("LicenseName=vcs Total=%d Used=%d Free=0 Reserved=10 Remote=no\nLicenseName=sim Total=900000 Used=%d Free=0 Reserved=0 Remote=no\n", 2*q.running+10, 2*q.running, q.running),
 		"reservation": "ReservationName=xce-withheld.vcs StartTime=1767000000 EndTime=1798536000 Nodes=(null) Licenses=vcs:10 State=ACTIVE Users=root Flags=LICENSE_ONLY\n",
+		"partition":   "PartitionName=main AllowGroups=ALL MaxNodes=UNLIMITED MaxTime=UNLIMITED State=UP Nodes=n[0-99]\n",
 		"config":      "BOOT_TIME = 1767000000\nSLURM_VERSION = 22.05.8\nClusterName = test\n",
 		"squeue":      "#!/bin/sh\nfor a; do case $a in --Format=*) mark=${a##*Name:};; esac; done\nexec sed \"s/" + rowEnds + "/$mark/\" " + folder + "/rows\n",
 		"scontrol":    "#!/bin/sh\nfor a; do last=$a; done\nexec cat " + folder + "/$last\n",
@@ -86,6 +87,24 @@ func (q queue) behind(tb testing.TB) *world {
 	w.must(w.Service.PublishCatalog(tb.Context(), "provisioner/p1", "pool", catalog(10)))
 	_ = w.Service.Session(tb.Context()) // the first reading is not acted upon
 	return w
+}
+
+// judged is that after a session, in which all jobs were seen and some wait for more than there is.
+func (q queue) judged(tb testing.TB) *world {
+	tb.Helper()
+	w := q.behind(tb)
+	w.Session()
+	st := w.Status()
+	if want := int64(q.separate + 1000*q.arrays); st.Jobs.Waiting != want || st.Backend.Trouble != nil || st.Backend.Unsettled != nil || len(st.Demand) == 0 {
+		tb.Fatalf("%d wait, want %d; demand %+v, %+v", st.Jobs.Waiting, want, st.Demand, st.Backend)
+	}
+	return w
+}
+
+// TestAShortQueueIsJudgedToo keeps what the benchmarks read in step with what is read.
+func TestAShortQueueIsJudgedToo(t *testing.T) {
+	t.Parallel()
+	queue{separate: 20, arrays: 1, running: 2}.judged(t)
 }
 
 var queues = map[string]queue{
@@ -114,12 +133,7 @@ func BenchmarkSlurmLook(b *testing.B) {
 func BenchmarkSlurmSession(b *testing.B) {
 	for name, q := range queues {
 		b.Run(name, func(b *testing.B) {
-			w := q.behind(b)
-			w.Session()
-			st := w.Status()
-			if want := int64(q.separate + 1000*q.arrays); st.Jobs.Waiting != want || st.Backend.Trouble != nil || st.Backend.Unsettled != nil || len(st.Demand) == 0 {
-				b.Fatalf("%d wait, want %d; demand %+v, %+v", st.Jobs.Waiting, want, st.Demand, st.Backend)
-			}
+			w := q.judged(b)
 			b.ReportAllocs()
 			peak := peakFrom(b)
 			for b.Loop() {
