@@ -49,6 +49,7 @@ type Backend interface {
 // reading is what the backend has, as it was read last.
 type reading struct {
 	backend.View
+	listed map[string]int64 // units of each resource that running jobs have
 	byID   map[int64]int    // jobs
 	byHost map[string][]int // running jobs
 	hosts  map[string]int
@@ -63,7 +64,7 @@ type found struct {
 }
 
 func newReading(v backend.View) *reading {
-	r := &reading{View: v, byID: make(map[int64]int, len(v.Jobs)), byHost: map[string][]int{}, hosts: make(map[string]int, len(v.Hosts))}
+	r := &reading{View: v, listed: backend.Listed(v.Jobs), byID: make(map[int64]int, len(v.Jobs)), byHost: map[string][]int{}, hosts: make(map[string]int, len(v.Hosts))}
 	for i := range v.Jobs {
 		job := &v.Jobs[i]
 		r.byID[job.ID] = i
@@ -108,12 +109,12 @@ func (r *reading) named(name string) (id int64, found bool) {
 // theirs. Where the count is less than what the running jobs ask for, it was lost and begun anew.
 func (r *reading) inUse(resource string) (used, reserved int64) {
 	counted := r.Resources[resource]
-	return max(backend.Listed(r.View.Jobs, resource), counted.Used), counted.Reserved
+	return max(r.listed[resource], counted.Used), counted.Reserved
 }
 
 // inUseAsListed answers how many units of a resource jobs had when those were listed that wait.
 func (r *reading) inUseAsListed(resource string) int64 {
-	return backend.Listed(r.View.Jobs, resource) + r.Resources[resource].Unlisted
+	return r.listed[resource] + r.Resources[resource].Unlisted
 }
 
 // work begins a change, or a look at the state, on behalf of the actor.

@@ -24,7 +24,7 @@ type closing struct {
 	tokens map[string][]withheld // by resource; each is later than the one before it, and less is usable
 }
 
-// fence is one fence under way: of units of a resource, which are not usable meanwhile, or of a host.
+// fence is one fence under way: of units that leave the total of a resource, and are not usable meanwhile, or of a host.
 type fence struct {
 	resource string
 	units    int64
@@ -115,11 +115,11 @@ func (c *closing) forget(resource string) {
 
 // fenceLoan fences units of a loan behind the backend.
 func (s *Service) fenceLoan(ctx context.Context, actor string, in judge.LoanWrite) (api.Written, error) {
-	most, out, err := s.foresee(ctx, in)
+	most, f, err := s.foresee(ctx, in)
 	if err != nil {
 		return api.Written{}, err
 	}
-	end, err := s.closeTokens(ctx, out, most > 0)
+	end, err := s.closeTokens(ctx, f, most > 0)
 	if err != nil {
 		return api.Written{}, err
 	}
@@ -129,8 +129,8 @@ func (s *Service) fenceLoan(ctx context.Context, actor string, in judge.LoanWrit
 	return written, err
 }
 
-// foresee answers how many units of the loan a fence would take, and what it would take out of the total.
-func (s *Service) foresee(ctx context.Context, in judge.LoanWrite) (units int64, out leaving, err error) {
+// foresee answers how many units of the loan a fence would take, recalled ones too, which have left the total.
+func (s *Service) foresee(ctx context.Context, in judge.LoanWrite) (taken int64, f fence, err error) {
 	err = s.store.Read(ctx, func(tx *store.Tx) error {
 		w := s.work(tx, "")
 		w.acting = actingOf(ctx)
@@ -139,17 +139,10 @@ func (s *Service) foresee(ctx context.Context, in judge.LoanWrite) (units int64,
 			return err
 		}
 		answer, err := books.Write(in, w.now)
-		units = unitsTaken(answer)
-		out = leaving{resource: books.Resource.Name, units: answer.Event.TotalBefore - answer.Event.TotalAfter, total: answer.Event.TotalAfter}
+		taken, f = unitsTaken(answer), fence{resource: books.Resource.Name, units: unitsLeaving(answer)}
 		return err
 	})
-	return units, out, err
-}
-
-// leaving is what is about to leave the total of a resource, and what that is then.
-type leaving struct {
-	resource     string
-	units, total int64
+	return taken, f, err
 }
 
 // unitsTaken answers how many units a fence takes out of use.
@@ -160,23 +153,26 @@ func unitsTaken(a judge.LoanAnswer) int64 {
 	return a.Event.After.Fenced - a.Event.Before.Fenced
 }
 
-// closeTokens keeps units from jobs that are about to leave the total, and waits until
-// that lasts. They are kept so until the answered function is called.
-func (s *Service) closeTokens(ctx context.Context, out leaving, needed bool) (end func(), err error) {
+// unitsLeaving answers how many units it takes out of the total.
+func unitsLeaving(a judge.LoanAnswer) int64 { return a.Event.TotalBefore - a.Event.TotalAfter }
+
+// closeTokens keeps from jobs the units of a fence, and waits until that lasts. They are kept so
+// until the answered function is called.
+func (s *Service) closeTokens(ctx context.Context, f fence, needed bool) (end func(), err error) {
 	if !needed {
 		return func() {}, nil
 	}
 	if err := s.mayFence(); err != nil {
 		return nil, err
 	}
-	end = s.closing.begin(&fence{resource: out.resource, units: out.units})
-	if err := s.settleResource(ctx, out.resource); err != nil {
+	end = s.closing.begin(&f)
+	// So much is usable when those under way have taken theirs too, which they do before this one.
+	usable, err := s.settleResource(ctx, f.resource)
+	if err != nil {
 		end()
-		return nil, s.unknownOutcome("keep "+out.resource+" from jobs", err)
+		return nil, s.unknownOutcome("keep "+f.resource+" from jobs", err)
 	}
-	// So much the total will be when those under way have taken theirs, which they do before us.
-	usable := s.closing.usable(out.resource, out.total+out.units)
-	if err := s.lasts(ctx, s.closing.since(out.resource, usable, time.Now())); err != nil {
+	if err := s.lasts(ctx, s.closing.since(f.resource, usable, time.Now())); err != nil {
 		end()
 		return nil, err
 	}
@@ -204,19 +200,20 @@ func (s *Service) hasLasted(resource string, usable int64) bool {
 	return now.Sub(s.closing.since(resource, usable, now)) >= s.config.Backend.Lasting()
 }
 
-// recount has the backend say what is in use of a resource now that no more than what its total
-// will be can be used, in the transaction that takes the rest out of the books: what a job
-// has taken at the last moment stays. What other fences keep from jobs stays so.
-func (s *Service) recount(ctx context.Context, w *work, name string, after int64) error {
+// recount has the backend say what is in use of a resource now that units of it cannot be used, in the
+// transaction that takes them out of the books: what a job has taken at the last moment stays. What
+// other fences keep from jobs stays so.
+func (s *Service) recount(ctx context.Context, w *work, name string, units int64) error {
 	if err := s.mustAnswer(); err != nil {
 		return err
-	}
-	if !s.hasLasted(name, after) {
-		return refuse(http.StatusServiceUnavailable, "%s changed while its units were about to be fenced; ask again", name)
 	}
 	total, err := s.total(w, name)
 	if err != nil {
 		return err
+	}
+	after := total - units
+	if !s.hasLasted(name, after) {
+		return refuse(http.StatusServiceUnavailable, "%s changed while its units were about to be fenced; ask again", name)
 	}
 	counted, err := s.withhold(ctx, name, min(after, s.closing.usable(name, total)))
 	if err != nil {
@@ -240,7 +237,7 @@ func (s *Service) recountLoan(ctx context.Context, w *work, books *judge.LoanBoo
 	if err != nil || unitsTaken(foreseen) == 0 {
 		return nil
 	}
-	if err := s.recount(ctx, w, books.Resource.Name, foreseen.Event.TotalAfter); err != nil {
+	if err := s.recount(ctx, w, books.Resource.Name, unitsLeaving(foreseen)); err != nil {
 		return err
 	}
 	books.InUse = w.counted[books.Resource.Name]

@@ -73,10 +73,7 @@ func TestLoansAreFencedBesideEachOther(t *testing.T) {
 		w.commit(id, 2)
 	}
 	tick(w, s)
-	s.end(job)
-	tick(w, s)
-	w.Clock.Advance(2 * cluster.Hour)
-	tick(w, s)
+	lieIdle(w, s, job)
 	s.lasting = 300 * time.Millisecond
 	least := s.tokens["vcs"].Ceiling
 	s.before = func() { least = min(least, s.tokens["vcs"].Ceiling-s.tokens["vcs"].Withheld) }
@@ -109,10 +106,7 @@ func TestWhatWasWithheldByAnUnknownOutcomeLastsBeforeItIsFenced(t *testing.T) {
 	w.commit(second, 4)
 	s.broken = nil
 	tick(w, s)
-	s.end(job)
-	tick(w, s)
-	w.Clock.Advance(2 * cluster.Hour)
-	tick(w, s)
+	lieIdle(w, s, job)
 	s.lasting = 500 * time.Millisecond
 	time.Sleep(s.lasting)
 	s.broken, s.late = errAway, true // 4 are withheld, and nobody knows

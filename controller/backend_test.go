@@ -45,14 +45,20 @@ func TestWhatIsBorrowedBecomesUsableAndWhatIsIdleDoesNot(t *testing.T) {
 	if s.job(job).State != cluster.JobRunning || w.Resource("vcs").InUse != 6 {
 		t.Fatalf("the job is %s and %d are in use, want it running with 6", s.job(job).State, w.Resource("vcs").InUse)
 	}
-	s.end(job)
-	tick(w, s)
-	w.Clock.Advance(2 * cluster.Hour)
-	tick(w, s)
+	lieIdle(w, s, job)
 	row := w.written(w.pool.Fence(t.Context(), api.FenceLoan{LedgerWrite: at(loan, 3)}))
 	if row.Fenced != 4 || s.tokens["vcs"].Withheld != 10 {
 		t.Errorf("fenced are %d, withheld %d; want 4 and 10", row.Fenced, s.tokens["vcs"].Withheld)
 	}
+}
+
+// lieIdle ends a job and lets what it had lie idle, longer than any loan is held.
+func lieIdle(w *world, s *scheduler, job int64) {
+	w.t.Helper()
+	s.end(job)
+	tick(w, s)
+	w.Clock.Advance(2 * cluster.Hour)
+	tick(w, s)
 }
 
 // idleLoan is a world in which a loan of 4 has been idle long enough.
@@ -64,10 +70,7 @@ func idleLoan(t *testing.T) (*world, *scheduler) {
 	w.intend(loan, 4)
 	w.commit(loan, 4)
 	tick(w, s)
-	s.end(job)
-	tick(w, s)
-	w.Clock.Advance(2 * cluster.Hour)
-	tick(w, s)
+	lieIdle(w, s, job)
 	return w, s
 }
 

@@ -36,22 +36,24 @@ func (s *Service) settleSoon(ctx context.Context, resource string) {
 	if s.mayFence() != nil {
 		return // the one that leads has been told
 	}
-	if err := s.settleResource(ctx, resource); err != nil && ctx.Err() == nil {
+	if _, err := s.settleResource(ctx, resource); err != nil && ctx.Err() == nil {
 		s.log.Debug("the backend's tokens are settled after the next session", "resource", resource, "error", err)
 		s.wantSession()
 	}
 }
 
-// settleResource has the backend let jobs use just what the books say of a resource.
-func (s *Service) settleResource(ctx context.Context, name string) error {
-	return s.store.Update(ctx, func(tx *store.Tx) error {
+// settleResource has the backend let jobs use just what the books say of a resource, and answers how much that is.
+func (s *Service) settleResource(ctx context.Context, name string) (usable int64, err error) {
+	err = s.store.Update(ctx, func(tx *store.Tx) error {
 		total, err := s.total(s.work(tx, self), name)
 		if err != nil {
 			return err
 		}
-		_, err = s.withhold(ctx, name, s.closing.usable(name, total))
+		usable = s.closing.usable(name, total)
+		_, err = s.withhold(ctx, name, usable)
 		return err
 	})
+	return usable, err
 }
 
 // settleTokens does so for each resource of which the last reading shows otherwise.
@@ -88,7 +90,7 @@ func (s *Service) settleAllTokens(ctx context.Context) error {
 
 func (s *Service) settleResources(ctx context.Context, names []string) (errs error) {
 	for _, name := range names {
-		err := s.settleResource(ctx, name)
+		_, err := s.settleResource(ctx, name)
 		if errs = errors.Join(errs, err); isUnknown(err) {
 			return errs // it is away, and each call would wait for it
 		}

@@ -92,12 +92,10 @@ func (s *scheduler) Withhold(ctx context.Context, resource string, usable int64)
 	}
 	want := min(max(r.Ceiling-usable, 0), r.Ceiling)
 	before := r.Withheld
-	if before == want && s.broken == nil {
-		counted := *r
-		counted.Before = before
-		return counted, nil
+	var err error
+	if before != want || s.broken != nil {
+		err = s.change(fmt.Sprintf("withhold %d %s", want, resource), func() { r.Withheld = want })
 	}
-	err := s.change(fmt.Sprintf("withhold %d %s", want, resource), func() { r.Withheld = want })
 	counted := *r
 	counted.Before = before
 	return counted, err

@@ -98,7 +98,7 @@ func (f *farm) ended(id int64) cluster.Job {
 // jobFolder answers the folder of the job that was placed last with this id.
 func (f *farm) jobFolder(id string) string {
 	f.t.Helper()
-	for range 1000 {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		all, err := filepath.Glob(filepath.Join(f.folder, id+"-*"))
 		if err != nil {
 			f.t.Fatal(err)
@@ -106,7 +106,6 @@ func (f *farm) jobFolder(id string) string {
 		if len(all) > 0 {
 			return all[len(all)-1]
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	f.t.Fatalf("job %s has no folder", id)
 	return ""

@@ -32,11 +32,16 @@ type View struct {
 	Warnings []string
 }
 
-// Listed answers how many units of a resource those of the jobs have that run.
-func Listed(jobs []cluster.Job, resource string) (units int64) {
+// Listed answers how many units of each resource those of the jobs have that run.
+func Listed(jobs []cluster.Job) map[string]int64 {
+	units := map[string]int64{}
 	for i := range jobs {
-		if job := &jobs[i]; job.State == cluster.JobRunning {
-			units += job.TokensTaken(job.Alternative)[resource]
+		job := &jobs[i]
+		if job.State != cluster.JobRunning {
+			continue
+		}
+		for resource, n := range job.TokensTaken(job.Alternative) {
+			units[resource] += n
 		}
 	}
 	return units

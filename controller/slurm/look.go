@@ -40,14 +40,14 @@ func (b *Backend) Look(ctx context.Context) (backend.View, error) {
 		return backend.View{}, fmt.Errorf("look at Slurm: %w", err)
 	}
 	v := b.view(r)
-	b.list(v, r.before)
+	b.noteUnlisted(v, r.before)
 	b.believe(v.Resources, doubted)
 	return v, nil
 }
 
 // read reads everything. Licences come after the reservations, so that what is used is of a
-// time when what is kept back was, and before the jobs too, for [Backend.list]. The settings are the last: where slurmctld started again
-// while the rest was read, they tell of the new start.
+// time when what is kept back was, and before the jobs too, for [Backend.noteUnlisted]. The settings are
+// the last: where slurmctld started again while the rest was read, they tell of the new start.
 func (b *Backend) read(ctx context.Context) (r reading, err error) {
 	r.at = b.Now()
 	if r.before, err = b.Commands.Licences(ctx); err != nil {
@@ -80,15 +80,15 @@ func (b *Backend) judge(r reading) (doubted map[string]string, err error) {
 	return doubted, err
 }
 
-// list notes how many of the used units none of the view's jobs has. Jobs start and end while all is read: what
+// noteUnlisted notes how many of the used units none of the view's jobs has. Jobs start and end while all is read: what
 // was not used before as well as after they were listed, at this reading and at the last, does not count.
-func (b *Backend) list(v backend.View, before map[string]Licence) {
+func (b *Backend) noteUnlisted(v backend.View, before map[string]Licence) {
 	b.judging.Lock()
 	defer b.judging.Unlock()
-	last := b.unlisted
+	last, listed := b.unlisted, backend.Listed(v.Jobs)
 	b.unlisted = map[string]int64{}
 	for our, r := range v.Resources {
-		now := max(0, min(before[b.Options.Licences[our]].Used, r.Used)-backend.Listed(v.Jobs, our))
+		now := max(0, min(before[b.Options.Licences[our]].Used, r.Used)-listed[our])
 		b.unlisted[our] = now
 		r.Unlisted = min(now, last[our])
 		v.Resources[our] = r

@@ -97,7 +97,7 @@ func TestUnitsOfJobsThatBeginMeanwhileAreNotUnlisted(t *testing.T) {
 					},
 					Resources: map[string]backend.Resource{"vcs": {Ceiling: 20, Used: r.after}},
 				}
-				b.list(v, map[string]Licence{"foo": {Name: "foo", Total: 20, Used: r.before}})
+				b.noteUnlisted(v, map[string]Licence{"foo": {Name: "foo", Total: 20, Used: r.before}})
 			}
 			if got := v.Resources["vcs"].Unlisted; got != c.want {
 				t.Errorf("%d are unlisted, want %d", got, c.want)

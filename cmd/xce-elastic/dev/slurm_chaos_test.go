@@ -77,7 +77,7 @@ func (w *watch) bursts(ctx context.Context, r *rand.Rand) {
 }
 
 // killSlurm kills slurmctld and starts it again up to 3 s later. Ids that it gave and forgot are not used again,
-// since Slurm would hold the next job of such an id, or end it, for what the first still does on its node.
+// since Slurm would hold the next job of such an id while the first still runs.
 func (w *watch) killSlurm(times int, r *rand.Rand) {
 	for i := range times {
 		pause(w.t.Context(), r, time.Second, 9*time.Second)
